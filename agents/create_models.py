@@ -1,4 +1,4 @@
-"""A migration operation that creates all models of an app at once."""
+"""A migration operation that creates all models of an app in one step."""
 
 from __future__ import annotations
 

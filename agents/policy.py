@@ -96,8 +96,8 @@ def _first_rule(
     reads: frozenset[str] | None,
     proposes: ProposalKind | None,
 ) -> tuple[int, PolicyRule] | None:
-    # Any tool can propose a change, and no rule can allow it. Such a rule must not stop a later
-    # rule from denying it.
+    # Any tool can propose a change, and no rule can allow it. This rule must not stop a later rule
+    # from denying it.
     reading = CallReading(tool_input)
     names = dict.fromkeys((tool,) if proposes is None else (tool, proposes.rule))
     for number, rule in enumerate(spec.approval_rules, start=1):

@@ -132,9 +132,9 @@ class PromptOptions(AgentOptions):
 
     system_prompt: str = Field(
         default="",
-        description="What the agent is told about itself (its AGENTS.md). Variables: {{date}}, "
+        description="The instructions of the agent (its AGENTS.md). Variables: {{date}}, "
         "{{time_zone}}, {{user.name}}, {{user.first_name}}, {{thread.id}}, {{thread.title}}, "
-        "{{agent.name}}, and {{context.NAME}} for what callers give.",
+        "{{agent.name}}, and {{context.NAME}} for values of callers.",
     )
 
 
@@ -201,13 +201,13 @@ class ApprovalOptions(AgentOptions):
     )
     approvals_needed: Annotated[
         Literal[1, 2], Labels({1: "one person", 2: "two different people"})
-    ] = Field(default=1, description="How many people must approve a call that waits.")
+    ] = Field(default=1, description="The number of people who must approve a call.")
     self_approval: bool = Field(
-        default=True, description="People may approve the calls of their own runs."
+        default=True, description="Whether people can approve calls of their runs."
     )
     approval_expiry: Positive | None = Field(
         default=None,
-        description="Seconds after which a request is rejected by itself. Empty: never.",
+        description="Seconds after which a request is rejected automatically. Empty: never.",
     )
 
     def tool_names(self) -> Iterator[tuple[Location, str]]:
@@ -236,7 +236,7 @@ class SandboxOptions(AgentOptions):
     ] = "none"
     allowed_hosts: tuple[Name, ...] = Field(
         default=(),
-        description='What the allow-list holds, as ["pypi.org", "*.example.org", '
+        description='The entries of the allow-list, for example ["pypi.org", "*.example.org", '
         '"api.example.com:8443"].',
     )
     toolbox: Annotated[str, Field(max_length=100)] = Field(

@@ -13,7 +13,7 @@ from typing import Any
 ENDS_MARK = "."
 """In the fingerprint of a toolkit whose program is notified when its runs end."""
 FILES_MARK = "/"
-"""In the fingerprint of a toolkit whose program has files of its own for the agent."""
+"""In the fingerprint of a toolkit whose program has separate files for the agent."""
 _lock = threading.RLock()  # reentrant: garbage collection can unbind an agent at any place
 _bound: dict[str, Any] = {}
 

@@ -27,30 +27,38 @@ BENCHMARKS: dict[str, Callable[[Options], Report]] = {
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     defaults = Options()
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", choices=BENCHMARKS, action="append", help="may be repeated")
+    parser.add_argument(
+        "--only", choices=BENCHMARKS, action="append", help="benchmark to run; repeat for several"
+    )
     parser.add_argument(
         "--turns",
         type=lambda text: tuple(int(number) for number in text.split(",")),
         default=defaults.turns,
         help="tool turns of a run, such as 50,200; concurrency uses the first",
     )
-    parser.add_argument("--rounds", type=int, default=defaults.rounds, help="at most so many")
+    parser.add_argument(
+        "--rounds", type=int, default=defaults.rounds, help="maximum number of rounds"
+    )
     parser.add_argument(
         "--seconds",
         type=float,
         default=defaults.seconds,
-        help="begin no round that would end later than this",
+        help="time limit: no round starts that would end later",
     )
-    parser.add_argument("--no-peers", action="store_true", help="leave other harnesses out")
+    parser.add_argument("--no-peers", action="store_true", help="do not measure other harnesses")
     parser.add_argument(
-        "--concurrent-peers", action="store_true", help="have them in `concurrency` too: minutes"
+        "--concurrent-peers",
+        action="store_true",
+        help="also measure them in `concurrency` (takes minutes)",
     )
-    parser.add_argument("--runs", type=int, default=defaults.runs, help="at once in `concurrency`")
-    parser.add_argument("--workers", type=int, default=defaults.workers, help="processes")
     parser.add_argument(
-        "--full", action="store_true", help="`load` and `growth` at their whole size: an hour"
+        "--runs", type=int, default=defaults.runs, help="simultaneous runs in `concurrency`"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    parser.add_argument("--workers", type=int, default=defaults.workers, help="worker processes")
+    parser.add_argument(
+        "--full", action="store_true", help="run `load` and `growth` at full size (takes an hour)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all results to this file")
     return parser.parse_args(arguments)
 
 

@@ -65,7 +65,7 @@ def measure(options: Options) -> Report:
         ]
         for name in samples
     ]
-    title = f"Concurrency: {options.runs} runs of {turns} turns at once"
+    title = f"Concurrency: {options.runs} runs of {turns} turns at the same time"
     figures = {
         name: {"wall_s": walls[name], "ratio_to_bare": walls[name] / walls[BARE], "samples": found}
         for name, found in samples.items()

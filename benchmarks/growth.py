@@ -57,7 +57,7 @@ def measure(options: Options) -> Report:
         for name, by in found.items()
     )
     return Report(
-        "Growth: CPU over so many runs that are there already",
+        "Growth: CPU by number of existing runs",
         ["what", *(f"{level:,}" for level in levels), "last / first", "statements"],
         rows,
         [

@@ -79,21 +79,21 @@ def measure(options: Options) -> Report:
             try:
                 python = str(peer_python(module))
             except PeerMissing as missing:
-                notes.append(f"Left out: {missing}")
+                notes.append(f"Not measured: {missing}")
                 continue
             file = f"{name.replace('-', '_')}_loop.py"
             title = f"{name} {peer_version(module)}"
             found[title] = _told(title, _loop(python, file, url, scale, in_directory=place))
     notes.insert(
         0,
-        f"{scale.runs} runs of {TURNS} tool turns, {scale.at_once} at once; the model waits "
-        f"{MODEL_MS} ms and {PACE_MS} ms between the events of a reply. Vel: vel up with "
+        f"{scale.runs} runs of {TURNS} tool turns, {scale.at_once} at the same time; the model "
+        f"waits {MODEL_MS} ms and {PACE_MS} ms between the events of a reply. Vel: vel up with "
         f"{options.workers} workers, {scale.watchers} watchers, {scale.approvers} approvers by "
         f"REST, every {ASKS_EVERY}th run asks once. The others: the same conversations, in one "
         "process, without a queue, watchers or approvals; only deepagents stores anything.",
     )
     return Report(
-        f"Load: {scale.runs} runs queued, {scale.at_once} driven at once",
+        f"Load: {scale.runs} runs queued, {scale.at_once} driven at the same time",
         ["harness", "wall", "runs a minute", "queue p50 / p95", "decision to call p50 / p95",
          "stream p50 / p95", "memory at its peak", "database a run", "failed"],
         [[name, *_cells(figures, scale)] for name, figures in found.items()],
@@ -221,7 +221,7 @@ def _peak(pid: int) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    raise HarnessFailed("the kernel does not tell a process's peak")
+    raise HarnessFailed("the kernel does not report a process's peak")
 
 
 def _cells(figures: dict[str, Any], scale: Scale) -> list[str]:

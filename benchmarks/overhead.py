@@ -89,7 +89,9 @@ def measure(options: Options) -> Report:
                     contender.run(scenario)
             longest = max(longest, time.monotonic() - began)
             rounds += 1
-    notes.insert(0, f"Rounds: {rounds}; shown are medians. In a round all take turns everywhere.")
+    notes.insert(
+        0, f"Rounds: {rounds}; shown are medians. Each round runs all scenarios everywhere."
+    )
     return _report(contenders, scenarios, notes)
 
 
@@ -112,11 +114,11 @@ def _start(options: Options, stack: ExitStack, url: str, notes: list[str]) -> li
     add(BARE, "read_notes", sys.executable, "bare_loop.py", "--base-url", url)
     vel(VEL)
     if binaries() is None:
-        notes.append("PostgreSQL left out: its server is not installed.")
+        notes.append("PostgreSQL not measured: its server is not installed.")
     else:
         vel(VEL_POSTGRES, stack.enter_context(postgres_server()))
     if not options.peers:
-        notes.append("Peers left out, as asked (--no-peers).")
+        notes.append("Peers not measured (--no-peers).")
         return contenders
     arguments = ("--base-url", url, "--directory", str(directory()))
     name = f"{DEEPAGENTS} {peer_version('deepagents')}"
@@ -124,7 +126,7 @@ def _start(options: Options, stack: ExitStack, url: str, notes: list[str]) -> li
         python = str(peer_python("deepagents"))
         add(name, "read_notes", python, "deepagents_loop.py", *arguments)
     except (PeerMissing, HarnessFailed) as problem:
-        notes.append(f"Peers left out: {problem}")
+        notes.append(f"Peers not measured: {problem}")
     return contenders
 
 
@@ -157,7 +159,7 @@ def _report(contenders: list[Contender], scenarios: list[Scenario], notes: list[
     peers = [contender for contender in contenders if contender.name.startswith(DEEPAGENTS)]
     notes += [_beside(contenders[1], peer, scenarios) for peer in peers]
     notes.append(
-        f"Paced: {PACE_MS} ms between the events of a stream; otherwise a reply comes at once."
+        f"Paced: {PACE_MS} ms between the events of a stream; otherwise, replies have no pauses."
     )
     return Report("Overhead", columns, rows, notes, figures)
 

@@ -139,7 +139,7 @@ def take_skills(page: Page, base: str, directory: Path) -> None:
         page.get_by_label("File").set_input_files(file)
         page.get_by_role("button", name="Import").click()
         page.get_by_text("weekly-report was imported").wait_for()
-    page.get_by_role("link", name="See what it changes").click()
+    page.get_by_role("link", name="Show its changes").click()
     page.get_by_text("Version 1 → version 2").wait_for()
     page.screenshot(path=PICTURES / "skill.png")
     page.goto(f"{base}/agents/analyst/skills/")

@@ -1,4 +1,4 @@
-"""The smallest program: one message, its answer as a stream, and a second message in the session.
+"""A minimal program: one message with a streamed answer, and a second message in the session.
 
 Run it with `python examples/basic.py`. With `ANTHROPIC_API_KEY` it uses Claude. Without it, it
 plays the script below, so that you can see how it works.
@@ -30,7 +30,7 @@ async def main() -> None:
                 print(part["delta"], end="", flush=True)
             elif part["type"] == "tool-input-available":
                 print(f"\n[{part['toolName']}]")
-        # The same session again: the agent remembers the conversation and has its files.
+        # In the same session, the agent remembers the conversation and has its files.
         print("\n" + await harness.run("Where is it?", session_id="user-123"))
         print("Files:", ", ".join(file.path for file in await harness.files()))
 

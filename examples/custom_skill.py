@@ -15,7 +15,7 @@ description: How our letters to customers are written
 tags: [letters, customers]
 triggers: ["letter*"]
 ---
-Begin with the customer's name. Three sentences at most. End with "Yours, the desk".
+Start with the customer's name. Write at most three sentences. End with "Yours, the desk".
 """
 LETTER = "Ms Byron, your desk is on its way. It arrives on Friday. Yours, the desk\n"
 SCRIPT: list[dict[str, Any] | str] = [

@@ -18,7 +18,7 @@ SCRIPT: list[dict[str, Any] | str] = [
         "text": "The offer fits the need and the budget, so I order it.",
         "tool_calls": [("place_order", {"vendor": "Acme", "amount": 12000})],
     },
-    "The decision is carried out as you said.",
+    "I have carried out your decision.",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Messages that wait for their turn, a guardrail, a budget, and the end of a caller."""
+"""A queued message, a guardrail, and a budget that a person raises."""
 
 import asyncio
 import os
@@ -9,10 +9,10 @@ from vel import Conflict, RunFailed, RunInterrupted, ToolContext, create_deep_ag
 
 
 class NoExport(Guardrail):
-    """Nobody exports customers."""
+    """Blocks messages that ask for an export of customers."""
 
     name = "no-export"
-    description = "Refuses exports"
+    description = "Blocks exports"
 
     def check_input(self, context: Any, text: str) -> Decision:
         return block("it asks for an export") if "export" in text.lower() else allow()

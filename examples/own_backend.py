@@ -1,4 +1,4 @@
-"""Files and commands of another place: a backend of your own, tested and used by an agent."""
+"""Your own backend for files and commands: tested, then used by an agent."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ SCRIPT: list[dict[str, Any] | str] = [
 
 
 class Bucket:
-    """Files of an object storage. Here a dictionary stands for it."""
+    """Files in an object storage. This example uses a dictionary instead."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
@@ -75,7 +75,7 @@ class Bucket:
 
 
 class Machine(Bucket):
-    """The same files with a few commands, which are no shell."""
+    """The same files, with commands that do not run in a shell."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class Machine(Bucket):
 
 
 class Checks(BackendTests):
-    """The tests of all backends. pytest collects the class if it is called `Test…`."""
+    """The tests for backends. pytest collects the class if its name starts with `Test`."""
 
     def backend(self) -> Bucket:
         return Bucket()

@@ -17,7 +17,7 @@ def script(messages: list[dict[str, Any]]) -> dict[str, Any] | str:
     if asked.startswith("Market"):
         return "Many small frameworks, few with users."
     if asked.startswith("Technology"):
-        return "Durable runs tell them apart."
+        return "Durable runs are the main difference."
     turn = sum(message["role"] == "assistant" for message in messages)
     if turn == 0:
         tasks = [
@@ -44,13 +44,13 @@ async def main() -> None:
             SubagentConfig(
                 name="tech-researcher",
                 description="Knows architectures and their costs",
-                system_prompt="You research technology: how it is built, and what that costs.",
+                system_prompt="You research technology: architectures and their costs.",
             ),
         ],
     )
     async with agent:
         async for event in agent.run_stream(
-            "Compare the AI agent frameworks there are, market and technology. Write /report.md."
+            "Compare the market and the technology of AI agent frameworks. Write /report.md."
         ):
             if event.type == "token":
                 print(event.content, end="", flush=True)

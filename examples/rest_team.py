@@ -1,13 +1,14 @@
-"""A program that knows only the REST API sets up a team: it needs a URL, a token and the client.
+"""Set up a team over the REST API, with the generated client.
 
 Generate the client from the OpenAPI document (docs/guides/api-client.md), start a server with
-`vel up`, and make a token of a superuser:
+`vel up`, and create a token for a superuser:
 
     vel token create olga --scope read --scope run --scope approve --scope manage --scope admin
     python examples/rest_team.py http://127.0.0.1:8000 vel_… --database postgresql://…
 
 It defines a database, an MCP server and an agent with a policy, a skill, a budget, a schedule and a
-webhook. It runs the agent, approves a call, reads the result, and archives all of it.
+webhook. It runs the agent, approves a call and reads the result. Then it archives the agent and
+removes the rest.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ ENDED = ("completed", "failed", "cancelled")
 
 
 def done(answer: T | Problem | None) -> T:
-    """Return the answer. Ends the program with the reason of a refusal."""
+    """Return the answer. After a refusal, end the program with its reason."""
     if isinstance(answer, Problem) or answer is None:
         raise SystemExit(f"Refused: {answer.code}: {answer.detail}" if answer else "No answer")
     return answer
@@ -69,7 +70,7 @@ def main() -> None:
         base_url=f"{options.url}/api/v1",
         token=options.token,
     )
-    # The resources. Their secrets can be set and never read.
+    # The resources. Their secrets can be set, but not read.
     database = done(
         create_database.sync(
             client=client,
@@ -128,7 +129,7 @@ def main() -> None:
     )
     hook = done(create_hook.sync(client=client, body=NewHookBody.from_dict(trigger))).hook
     print("triggers", schedule.name, hook.url)
-    # Its work: a run that waits for a person.
+    # A run that requires an approval.
     run = done(
         create_run.sync(
             client=client, body=RunBody(agent=agent.slug, message="Plan, then read the data.")
@@ -146,7 +147,7 @@ def main() -> None:
     print("run", run.status.value, "calls", *(f"{each.tool}:{each.status.value}" for each in calls))
     print("output", run.output)
     print("used", done(get_budget.sync(budget.id, client=client)).used_tokens > 0)
-    # The end of the team: its resources are removed, and the agent with its runs is archived.
+    # Remove the resources, and archive the agent with its runs.
     freed = PatchedAgentBody.from_dict({"databases": [], "mcp_servers": []})
     done(change_agent.sync(agent.id, client=client, body=freed))
     removed(delete_schedule.sync_detailed(schedule.id, client=client))
@@ -164,9 +165,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url")
     parser.add_argument("token")
-    parser.add_argument("--database", required=True, help="a URL that the server can reach")
-    parser.add_argument("--provider", default="", help="empty: that of the settings")
-    parser.add_argument("--model", default="", help="empty: the provider's own")
+    parser.add_argument("--database", required=True, help="database URL for the server")
+    parser.add_argument("--provider", default="", help="default: that of the settings")
+    parser.add_argument("--model", default="", help="default: that of the provider")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""The state of a session, also of your own middleware, stored as JSON and restored elsewhere."""
+"""Store the state of a session as JSON, with your own middleware's state, and restore it."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ SCRIPT: list[dict[str, Any] | str] = [
 
 
 class Basket(BaseMiddleware):
-    """Items of a session, with a tool and a part of the prompt."""
+    """Keeps items of a session. It adds a tool and a part of the prompt."""
 
     def __init__(self) -> None:
         self.items: list[str] = []

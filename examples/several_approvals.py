@@ -1,4 +1,4 @@
-"""Requests of an agent and of its subagent, decided one by one: changed, rejected, approved."""
+"""Decide the requests of an agent and its subagent: edit one, reject one, approve one."""
 
 import asyncio
 import os
@@ -14,8 +14,8 @@ def order(item: str, amount: int = 1) -> str:
     """Order something.
 
     Args:
-        item: What to order
-        amount: How many
+        item: Name of the item
+        amount: Number of items
     """
     ordered.append(f"{amount} {item}")
     return f"{amount} {item} will come."
@@ -38,7 +38,7 @@ def script(messages: list[dict[str, Any]]) -> dict[str, Any] | str:
 
 
 def decide(given: dict[str, Any]) -> dict[str, Any] | bool | str:
-    """Return the decision of a person: a change, a reason against it, or a yes."""
+    """Return a decision: a dictionary edits the call, a text rejects it, True approves it."""
     if given["item"] == "tea" and given["amount"] > 3:
         return {"amount": 3}
     return "That is too much." if given.get("amount", 1) > 10 else True

@@ -1,4 +1,4 @@
-"""Agent types: Vel's own, one that you define, and how a program starts them."""
+"""Agent types: built-in ones, your own, and a program that starts them."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""An answer as an object, from a database: with a guardrail, hooks, retries and variables."""
+"""An answer as an object, from a database. With a guardrail, hooks, retries and variables."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ class Total(BaseModel):
 
 
 class NoCustomers(Guardrail):
-    """Customers' names stay in the database."""
+    """Masks customers' names in results."""
 
     name = "no-customers"
     description = "Masks the names of customers"
@@ -41,7 +41,7 @@ class Audit(Hooks):
 
 
 def script(messages: list[dict[str, Any]]) -> dict[str, Any] | str:
-    """Return the offline script: a query, an answer that does not fit, and one that does."""
+    """Return the offline script: a query, an invalid answer, and a valid one."""
     turn = sum(message["role"] == "assistant" for message in messages)
     if turn == 0:
         return {"tool_calls": [("execute_sql", {"query": QUERY})]}

@@ -1,4 +1,4 @@
-"""The skills that are included in Vel: a list of them, and one in use."""
+"""List the built-in skills, and use one."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Memory: files that an agent keeps between runs, and that change only by a person's decision.
+"""Memory: files that an agent keeps between runs and that only a person's decision changes.
 
 Agents read their memory with tools and below /memory. They propose changes, and a person's decision
 makes each change. People read and change the same files on the page Knowledge, over REST, in the

@@ -126,7 +126,7 @@ class MemoryRevisionAdmin(MemoryAdmin):
             self.report(request, visible(error.message), failed=True)
             return HttpResponseRedirect(request.path)
         self.log_change(request, row, f"Restored as revision {number}.")
-        self.report(request, f"{row.path} is as it was, as revision {number}.")
+        self.report(request, f"{row.path} is restored, as revision {number}.")
         result = MemoryRevision.objects.get(agent=row.agent_id, path=row.path, number=number)
         return HttpResponseRedirect(
             reverse(f"{self.admin_site.name}:memory_memoryrevision_change", args=[result.pk])

@@ -198,7 +198,7 @@ class PurgeMemory(ApiView):
 
 
 def existing_path(path: str) -> str:
-    """Return `path` if a memory can have such a file; otherwise raise the 404 of a missing file."""
+    """Return `path` if it is valid in a memory; otherwise raise the 404 of a missing file."""
     try:
         return check_path(path)
     except InvalidPath:

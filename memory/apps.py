@@ -6,4 +6,4 @@ class MemoryConfig(FeatureConfig):
     verbose_name = "Memory"
     order = 800
     requires = ("agents",)
-    commands = {"memory": "Read, change, export and import what an agent remembers."}
+    commands = {"memory": "Read, change, export and import an agent's memory."}

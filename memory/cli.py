@@ -47,7 +47,7 @@ MAX_CONTENT = 1024**2
 
 agent_argument = click.argument("agent", metavar="AGENT")
 path_argument = click.argument("path", metavar="FILE")
-reason_option = click.option("--reason", default="", help="Why; kept with the revision.")
+reason_option = click.option("--reason", default="", help="The reason, stored with the revision.")
 content_option = click.option(
     "--from",
     "source",
@@ -58,11 +58,11 @@ content_option = click.option(
 )
 
 
-@click.group(short_help="Read, change, export and import what an agent remembers.")
+@click.group(short_help="Read, change, export and import an agent's memory.")
 def memory() -> None:
     """Manage an agent's memory files: knowledge/… and skills/NAME.md, and your own: me/….
 
-    AGENT is a slug, or the beginning of an id. AGENTS.md (the prompt) and tools.json show the
+    AGENT is a slug, or the start of an id. AGENTS.md (the prompt) and tools.json show the
     agent's settings and are read-only.
     """
 
@@ -92,7 +92,9 @@ def list_files(agent: str, directory: str, as_json: bool) -> None:
 @agent_argument
 @path_argument
 @with_database
-@click.option("--revision", type=click.IntRange(min=1), help="As it was at this revision.")
+@click.option(
+    "--revision", type=click.IntRange(min=1), help="The revision; default: the current file."
+)
 def read(agent: str, path: str, revision: int | None) -> None:
     """Print a file: hidden characters as code points at a terminal, the exact bytes to a pipe."""
     found, reader = _agent(agent), local_user().pk
@@ -229,19 +231,19 @@ def restore(agent: str, path: str, revision: int) -> None:
     number = memory_changes.restore_revision(
         _agent(agent), path, revision, by=local_user(), source=DOOR
     )
-    print(f"{path} is as at revision {revision} (now revision {number}).")
+    print(f"{path} is restored to revision {revision} (as revision {number}).")
 
 
 @memory.command("purge")
 @agent_argument
 @path_argument
 @with_database
-@click.option("--apply", is_flag=True, help="Do it. Without this nothing is changed.")
+@click.option("--apply", is_flag=True, help="Make the changes. Without it, only show them.")
 def purge(agent: str, path: str, apply: bool) -> None:
-    """Erase a file's earlier contents: nobody can read or restore them any more.
+    """Erase a file's earlier contents, so that nobody can read or restore them.
 
-    The file itself stays, if it is not deleted. Times, people and operations of its history stay.
-    Conversations that contain the texts stay: the command names them, and how to erase them.
+    The current file stays. Times, people and operations of its history stay. Conversations that
+    contain the texts stay: the command lists them, with the commands that erase them.
     """
     found, user = _agent(agent), local_user()
     memory_changes.check_may_change(found, user, path)
@@ -278,9 +280,9 @@ def export(agent: str, directory: Path) -> None:
 @agent_argument
 @click.argument("directory", type=click.Path(path_type=Path))
 @with_database
-@click.option("--prompt", "with_prompt", is_flag=True, help="AGENTS.md too, as the prompt.")
+@click.option("--prompt", "with_prompt", is_flag=True, help="Also import AGENTS.md, as the prompt.")
 @click.option("--accept-findings", is_flag=True, help="Keep text that the scanner suspects.")
-@click.option("--apply", is_flag=True, help="Do it. Without this nothing is changed.")
+@click.option("--apply", is_flag=True, help="Make the changes. Without it, only show them.")
 def import_folder(
     agent: str, directory: Path, with_prompt: bool, accept_findings: bool, apply: bool
 ) -> None:
@@ -295,7 +297,7 @@ def import_folder(
     plan = plan_import(found, directory, with_prompt=with_prompt)
     _show(plan)
     if not plan.files and plan.prompt is None:
-        print("Nothing to import: the memory has it all.")
+        print("Nothing to import: the memory has the same files.")
         return
     if not apply:
         print("Nothing is changed yet: --apply imports it.")

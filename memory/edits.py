@@ -34,16 +34,16 @@ def content_after(edit: MemoryEdit, before: str | None) -> str | None:
     """Return the file after `edit`, None if it is deleted. Raises `InvalidEdit`."""
     if edit.operation == "delete":
         if before is None:
-            raise InvalidEdit(f"There is no {edit.path} to delete: list_memory shows what is.")
+            raise InvalidEdit(f"There is no {edit.path} to delete: list_memory lists the files.")
         return None
     if size_of_text(edit.content) > MAX_FILE_BYTES:
         raise InvalidEdit(
-            f"The content is larger than {MAX_FILE_BYTES:,} bytes, the most that a file of the "
-            "memory may have: keep what matters."
+            f"The content is larger than {MAX_FILE_BYTES:,} bytes, the limit of a file of the "
+            "memory: shorten it."
         )
     if edit.old_text is not None:
         if before is None:
-            raise InvalidEdit(f"There is no {edit.path}: list_memory shows what is.")
+            raise InvalidEdit(f"There is no {edit.path}: list_memory lists the files.")
         try:
             changed = replace_text(
                 before,
@@ -66,7 +66,7 @@ def size_of_text(text: str) -> int:
     try:
         return size_of(text)
     except UnicodeEncodeError:
-        raise InvalidEdit("The content holds half a character (a lone surrogate).") from None
+        raise InvalidEdit("The content contains half a character (a lone surrogate).") from None
 
 
 def always_warnings(path: str, after: str | None) -> list[str]:
@@ -75,7 +75,7 @@ def always_warnings(path: str, after: str | None) -> list[str]:
         return []
     size = size_of(after)
     cut = f", of which only the first {ALWAYS_BYTES:,} are" if size > ALWAYS_BYTES else ""
-    whose = "" if path == ALWAYS else " that you begin"
+    whose = "" if path == ALWAYS else " that you start"
     return [f"This file is in the prompt of each new conversation{whose} ({size:,} bytes{cut})."]
 
 
@@ -83,8 +83,8 @@ def size_warnings(total: int) -> list[str]:
     """Return warnings for the approver about a memory of `total` bytes."""
     if total > TOTAL_BYTES:
         return [
-            f"The memory would have {total:,} bytes, over the {TOTAL_BYTES:,} that are advised: "
-            "agents read less of what is long."
+            f"The memory would have {total:,} bytes, over the advised {TOTAL_BYTES:,}: "
+            "agents read long files only in part."
         ]
     if total > WARN_SHARE * TOTAL_BYTES:
         return [f"The memory would be {total / TOTAL_BYTES:.0%} full ({total:,} bytes)."]

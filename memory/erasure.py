@@ -1,4 +1,4 @@
-"""Memory files stay when the thread is erased that they came from: people approved them."""
+"""Memory files that stay when their thread is erased, because people approved them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def remembered_from(thread_id: str) -> list[Stays]:
 KEEPERS = [
     Keeper(
         remembered_from,
-        sentence="These memory files were changed from here with a person's approval, and are "
-        "their agents':",
+        sentence="These memory files were changed from here with a person's approval, and "
+        "belong to their agents:",
         line="memory of {agent} that was changed from there stays: {name}",
         page="web:knowledge",
     )

@@ -16,7 +16,7 @@ class InvalidEdit(MemoryRefused):
 
 
 class NameRefused(MemoryRefused):
-    """The name belongs to something else, or looks like it. `code` says which."""
+    """The name is taken, or looks like a taken one. `code` has the reason."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class NameRefused(MemoryRefused):
 
 
 class NoSuchFile(MemoryRefused):
-    """There is no such file, or no such revision of it."""
+    """The file or its revision does not exist."""
 
     code = "not_found"
 

@@ -10,7 +10,7 @@ from agents.events.event import Event
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryChanged(Event):
-    """An edit of the agent's memory is made: a person has approved it, or nobody was asked."""
+    """An edit of the agent's memory was saved: after a person's approval, or without asking."""
 
     type: ClassVar[str] = "memory.changed"
 

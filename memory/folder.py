@@ -1,4 +1,4 @@
-"""A memory as a folder on disk: written completely or not at all, read with suspicion.
+"""Write a memory to a folder, completely or not at all, and read untrusted folders.
 
 A folder may come from an untrusted source. Therefore, reading opens no file outside of it, follows
 no link, and has limits for everything.
@@ -55,9 +55,9 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> None:
     if target.is_symlink():
         raise InvalidFolder(f"{directory} is a link: name the directory itself.")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InvalidFolder(f"{directory} is there already: name a new or an empty directory.")
+        raise InvalidFolder(f"{directory} already exists: name a new or an empty directory.")
     if not target.name or not target.parent.is_dir():
-        raise InvalidFolder(f"There is no directory {target.parent}: make it first.")
+        raise InvalidFolder(f"There is no directory {target.parent}: create it first.")
     temporary = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}.tmp"
     temporary.mkdir()
     try:
@@ -69,7 +69,7 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> None:
         except OSError as problem:
             if problem.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
-            raise InvalidFolder(f"Somebody else has made {directory}: look at it.") from None
+            raise InvalidFolder(f"Another program has created {directory}: check it.") from None
     except BaseException:
         shutil.rmtree(temporary)
         raise
@@ -90,7 +90,7 @@ def read_folder(directory: Path) -> Folder:
             size += len(files[path].encode())
             if len(files) > MAX_FILES or size > MAX_FOLDER_BYTES:
                 raise InvalidFolder(
-                    f"It holds more than {MAX_FILES:,} files or {MAX_FOLDER_BYTES:,} bytes."
+                    f"It contains more than {MAX_FILES:,} files or {MAX_FOLDER_BYTES:,} bytes."
                 )
         prompt = None
         if PROMPT in known:
@@ -114,7 +114,7 @@ def _paths(tree: TreeBackend, directories: list[Entry]) -> Iterator[str]:
         for entry in tree.list_directory(directory.path, sizes=False).entries:
             seen += 1
             if seen > MAX_ENTRIES:
-                raise InvalidFolder(f"It holds more than {MAX_ENTRIES:,} files and directories.")
+                raise InvalidFolder(f"It contains more than {MAX_ENTRIES:,} files and directories.")
             if entry.type == "directory" and entry.addressable:
                 left.append(entry)
                 continue
@@ -128,7 +128,7 @@ def _paths(tree: TreeBackend, directories: list[Entry]) -> Iterator[str]:
 def _require(entry: Entry, kind: str) -> None:
     if entry.type != kind or not entry.addressable:
         raise InvalidFolder(
-            f"{entry.path[1:]!r} is a {entry.type} where a {kind} with a plain name is wanted: "
+            f"{entry.path[1:]!r} is a {entry.type} instead of a {kind} with a plain name: "
             "links and special files are not read."
         )
 

@@ -111,5 +111,5 @@ def folders() -> list[MemoryFolder]:
 
 
 def folder_of(path: str) -> MemoryFolder | None:
-    """Return the folder that a file is in; None for a file of the memory itself."""
+    """Return the folder of a file; None for a file of the memory itself."""
     return next((folder for folder in folders() if path.startswith(folder.prefix)), None)

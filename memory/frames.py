@@ -54,14 +54,14 @@ class MemoryDecisionFrame(Frame):
     @model_validator(mode="after")
     def _writes_what_was_shown(self) -> MemoryDecisionFrame:
         if (self.edited_content is not None) != (self.decision == "edit"):
-            raise ValueError("the decision `edit`, and no other, takes edited_content")
+            raise ValueError("only the decision `edit` takes edited_content")
         return self
 
     def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
         # Only requests of this kind: the sender of this frame has seen a file, not a command.
         asked = approvals_for(user).filter(pk=self.request_id, run=run, kind=KIND)
         if not asked.exists():
-            raise NotFound("This run has no such request about the memory that you may decide.")
+            raise NotFound("This run has no such memory request that you may decide.")
         edited = None if self.edited_content is None else {"content": self.edited_content}
         answer = DecisionRequest(self.decision, input=edited, reason=self.reason)
         decide(self.request_id, answer, by=user)

@@ -1,4 +1,4 @@
-"""Tools for an agent's memory: reading is free, and each write waits for a person's approval."""
+"""Tools for an agent's memory: reading needs no approval, each write needs one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _edit_of(given: WriteMemoryInput) -> MemoryEdit:
 
 
 async def write_memory(context: ToolContext, given: WriteMemoryInput) -> ToolResult:
-    """Save an edit without asking, or ask while the run goes on.
+    """Save an edit without asking, or ask while the run continues.
 
     The decision on a request makes all other edits.
     """
@@ -74,8 +74,8 @@ async def write_memory(context: ToolContext, given: WriteMemoryInput) -> ToolRes
 def _told_now(run_id: str, spec: AgentSpec, edit: MemoryEdit) -> str:
     run = Run.objects.select_related("agent_version__agent").get(pk=run_id)
     if may_save_unasked(run, spec, edit):
-        return f"{edit.path} is saved. Nobody was asked."
-    return f"A person is asked. Go on: {edit.path} changes only after an approval."
+        return f"{edit.path} is saved without asking."
+    return f"A person is asked. Continue: {edit.path} changes only after approval."
 
 
 async def read_memory(context: ToolContext, given: ReadMemoryInput) -> ToolResult:
@@ -85,7 +85,7 @@ async def read_memory(context: ToolContext, given: ReadMemoryInput) -> ToolResul
     except InvalidPath as problem:
         return error(str(problem), "invalid_path")
     if state.content is None:
-        return error(f"No memory file at {path!r}: list_memory shows what there is.", "not_found")
+        return error(f"No memory file at {path!r}: list_memory lists the files.", "not_found")
     return _page(state.content, given.offset)
 
 
@@ -105,7 +105,7 @@ def _page(text: str, offset: int) -> ToolResult:
         end = offset + len(page)
     if not offset and end == len(text):
         return ToolResult(page)
-    go_on = f" Go on with offset={end}." if end < len(text) else ""
+    go_on = f" Continue: offset={end}." if end < len(text) else ""
     note = f"[Characters {offset + 1:,} to {end:,} of {len(text):,}.{go_on}]"
     return ToolResult(f"{page}\n{note}")
 
@@ -179,9 +179,9 @@ def _personal_text(knowledge: Knowledge | None) -> str:
     if knowledge is None:
         return ""
     return (
-        "\n\n### The person's own memory\nme/ is what the person of this conversation wants you to "
-        "know. Only read_memory reads it. Propose what concerns this person alone as me/NAME.md: "
-        "nobody else sees it. Never copy it into knowledge/, which others read."
+        "\n\n### The person's own memory\nme/ has notes for you from the person of this "
+        "conversation. Only read_memory reads it. Propose facts about this person alone as "
+        "me/NAME.md, which no others see. Never copy it into knowledge/, which others read."
         f"{_knowledge_text(knowledge, PERSONAL_ALWAYS)}"
     )
 
@@ -194,7 +194,7 @@ def _knowledge_text(knowledge: Knowledge, always_loaded: str) -> str:
         rest = [f"- and {more:,} more files: list_memory names them"] if more else []
         lines = "\n".join((*knowledge.index, *rest))
         parts.append(
-            "Files when this conversation began. Read one with read_memory when it is about your "
+            "Files when the conversation started. Read one with read_memory if it is about your "
             f"task:\n{lines}"
         )
     if knowledge.always:

@@ -53,7 +53,7 @@ class MemoryFile(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text=_("Who alone reads and changes it: a file of `me/`."),
+        help_text=_("The only person who reads and changes it: a file of `me/`."),
     )
     path = models.CharField(max_length=MAX_PATH_CHARACTERS)
     content = models.TextField()
@@ -105,7 +105,7 @@ class MemoryRevision(models.Model):
     sha256 = models.CharField(max_length=64, blank=True)
     size_bytes = models.PositiveIntegerField(default=0)
     reason = models.TextField(blank=True)
-    source = models.CharField(max_length=20, help_text=_("Which door the change came through."))
+    source = models.CharField(max_length=20, help_text=_("The door of the change."))
     edit_request = models.ForeignKey(
         "memory.MemoryEditRequest",
         on_delete=models.SET_NULL,
@@ -161,7 +161,7 @@ class MemoryEditRequest(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text=_("Who alone sees and decides it: a change of a file of `me/`."),
+        help_text=_("The only person who sees and decides it: a change of a file of `me/`."),
     )
     run = models.ForeignKey(
         "agents.Run", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -183,9 +183,11 @@ class MemoryEditRequest(models.Model):
     )
     reason = models.TextField(blank=True)
     provenance = models.JSONField(
-        default=dict, help_text=_("step, and sources: what the run had read of others' text.")
+        default=dict, help_text=_("step, and sources: texts by others that the run had read.")
     )
-    warnings = models.JSONField(default=list, help_text=_("Sentences, as on the memory's size."))
+    warnings = models.JSONField(
+        default=list, help_text=_("Sentences, such as about the memory's size.")
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     purged_at = models.DateTimeField(
         null=True, blank=True, help_text=_("When its contents and its reason were erased.")

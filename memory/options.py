@@ -18,15 +18,15 @@ class MemoryOptions(AgentOptions):
         Labels({"ask": "after a person's approval", "save": "without asking"}),
     ] = Field(
         default="ask",
-        description="How it saves knowledge. Without asking: only in its owner's runs of an agent "
-        "that nobody else can use, and only what the scanner does not suspect.",
+        description="How it saves knowledge. Without asking: only in runs of the owner of an agent "
+        "without other users, and only text without findings of the scanner.",
     )
     memory_requests: Annotated[
         Literal["wait", "continue"],
-        Labels({"wait": "the run waits", "continue": "the run goes on"}),
+        Labels({"wait": "the run waits", "continue": "the run continues"}),
     ] = Field(
         default="wait",
-        description="What its run does until a person has decided about an edit of the memory.",
+        description="Whether its run waits until a person has decided about an edit of the memory.",
     )
 
 

@@ -99,9 +99,9 @@ def _one_file(request: PersonRequest, agent: Agent, path: str) -> dict[str, Any]
         file = memory_file(agent.pk, path, request.user.pk)
         revisions = memory_revisions(agent.pk, path, request.user.pk)
     except InvalidPath:
-        raise Http404("No memory has such a file.") from None
+        raise Http404("This path is invalid in a memory.") from None
     if file is None and not revisions:
-        raise Http404("There never was such a file.")
+        raise Http404("This file never existed.")
     displayed = Paginator(revisions, REVISIONS_A_PAGE).get_page(query.get("page"))
     approval_ids = [entry.approval_id for entry in displayed if entry.approval_id]
     context: dict[str, Any] = {
@@ -195,7 +195,7 @@ def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
                 return told
             return (
                 f"{told} {len(done.threads)} conversations still contain texts of the file: erase "
-                f"them, if nobody needs them. Their ids: {', '.join(done.threads[:SHOWN_THREADS])}"
+                f"them if they are not needed. Their ids: {', '.join(done.threads[:SHOWN_THREADS])}"
             )
     raise InvalidRequest("Choose save, delete, restore or purge.")
 
@@ -235,7 +235,7 @@ def _number(text: str) -> int:
     """
     if text.isascii() and text.isdecimal() and len(text) < 10:
         return int(text)
-    raise InvalidRequest("The form is not complete: open the file again.")
+    raise InvalidRequest("The form is incomplete: reload the file.")
 
 
 urlpatterns = [url_path("agents/<slug:slug>/knowledge/", knowledge, name="knowledge")]

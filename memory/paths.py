@@ -13,15 +13,15 @@ MAX_PATH_CHARACTERS = 200
 MAX_DEPTH = 8
 
 MOUNT = "/memory"
-"""Where file tools find an agent's memory. Commands have no access to it."""
+"""The path of an agent's memory for file tools. Commands have no access to it."""
 
 PROMPT = "AGENTS.md"
 TOOLS = "tools.json"
 READ_ONLY = frozenset({PROMPT, TOOLS})
-"""Views of settings in the agent's own row."""
+"""Read-only views of the agent's settings."""
 DIRECTORIES = ("knowledge", "skills")
 PERSONAL = "me"
-"""The directory that each user of the agent has alone. Exported folders do not contain it."""
+"""Each user's own directory, private to this user. Exported folders do not contain it."""
 ALWAYS = "knowledge/always.md"
 """The file whose content is part of each prompt."""
 PERSONAL_ALWAYS = f"{PERSONAL}/always.md"
@@ -48,7 +48,7 @@ class InvalidPath(ValueError):
 
 
 def check_path(path: str) -> str:
-    """Return `path` if a memory may have such a file. Raises `InvalidPath`."""
+    """Return `path` if it is valid. Raises `InvalidPath`."""
     if path in READ_ONLY:
         return path
     if len(path) > MAX_PATH_CHARACTERS:
@@ -56,7 +56,7 @@ def check_path(path: str) -> str:
     directory, *names = path.split("/")
     if directory not in (*DIRECTORIES, PERSONAL) or not names:
         raise InvalidPath(
-            f"{path!r} is no path of the memory: it begins with knowledge/, skills/ or me/, as in "
+            f"{path!r} is not a path of the memory: start with knowledge/, skills/ or me/, as in "
             "knowledge/preferences.md, without a leading slash."
         )
     if len(names) >= MAX_DEPTH:
@@ -71,7 +71,7 @@ def check_path(path: str) -> str:
     wrong = [name for name in names if not _NAME.fullmatch(name)]
     if wrong:
         raise InvalidPath(
-            f"{path!r}: the name {wrong[0]!r} does not fit. Names have letters a to z, digits, "
+            f"{path!r}: the name {wrong[0]!r} is invalid. Use letters a to z, digits, "
             "'.', '_', '-' and inner spaces; there is no '..'."
         )
     return path
@@ -107,10 +107,10 @@ def shown_path(path: str) -> str:
 
 
 def person_at(path: str, person_id: int | None) -> int | None:
-    """Return the person to whom the file at a checked path belongs, None if it is the agent's.
+    """Return the owner of the file at a checked path, None for a file of the agent.
 
-    `person_id` is the person who reads or changes it. Raises `InvalidPath` if a file of `me/` is
-    asked for without a person.
+    `person_id` is the person who reads or changes it. Raises `InvalidPath` for a file of
+    `me/` without a person.
     """
     if not is_personal(path):
         return None

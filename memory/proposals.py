@@ -43,7 +43,7 @@ from memory.review import memory_edit_review, purged_review
 from text_scanner import scan
 
 MOST_BESIDE = 20
-"""Of the requests of one run for which it does not wait. Then it waits for the next one."""
+"""Limit of pending requests of one run. With more, the run waits for a decision."""
 
 
 class MemoryEditKind(ProposalKind):
@@ -55,17 +55,15 @@ class MemoryEditKind(ProposalKind):
     unlike = ("write_file", "read_memory", "list_memory")
     relations = ("memory_edit__agent",)
 
-    no_rule = (
-        "an edit of the memory always asks a person. A rule can deny it, or say how it is asked."
-    )
-    no_grant = "Each edit of the memory is asked about: none is allowed for good."
-    no_edit = "An edit cannot turn a call into a change of the memory: reject it and say so."
-    no_tool = "The memory is changed by write_memory, not by changing a call of {tool}."
-    changed = "The file has changed since this was asked. It is asked anew: look again."
-    unfit = "The file has changed, and the edit does not fit it any more: reject it."
-    not_by_file = "--content-file goes with edits of the memory: use --input here."
+    no_rule = "an edit of the memory always asks a person. A rule can deny it, or set the terms."
+    no_grant = "Each edit of the memory needs its own approval."
+    no_edit = "An edit cannot turn a call into a change of the memory: reject it with a message."
+    no_tool = "Only write_memory changes the memory; editing a call of {tool} cannot."
+    changed = "The file has changed since this request. Vel asks again: look at it again."
+    unfit = "The file has changed, and the edit no longer fits: reject it."
+    not_by_file = "--content-file is only for edits of the memory: use --input here."
     text_label = "The file as it should be"
-    text_help = "The whole file that is saved instead."
+    text_help = "The complete file to save instead."
     save_label = "Save with these changes"
     question = "Save it"
     most_bytes = MAX_FILE_BYTES
@@ -101,10 +99,10 @@ class MemoryEditKind(ProposalKind):
         if may_change_file(by, edit.agent, edit.path):
             return
         if is_personal(edit.path):
-            raise NotAllowed(f"You may not use {edit.agent.name} any more: reject it.")
+            raise NotAllowed(f"You can no longer use {edit.agent.name}: reject it.")
         raise NotAllowed(
-            f"The memory of {edit.agent.name} is shared: it is changed by its owner, or by people "
-            "with the permission to approve."
+            f"The memory of {edit.agent.name} is shared: only its owner, and people with the "
+            "permission to approve, can change it."
         )
 
     def seen_by(self, user: AbstractBaseUser) -> Q:
@@ -198,7 +196,7 @@ def goes_on(run: Run, spec: AgentSpec) -> bool:
 
 
 def save_or_ask(run_id: str, edit: MemoryEdit) -> None:
-    """Save an edit without asking, or ask a person while the run goes on.
+    """Save an edit without asking, or ask a person while the run continues.
 
     It runs in the transaction of the call's result.
     """

@@ -32,7 +32,7 @@ def memory_edit_review(
     notes = [Note("Only you see this request and the file.")] if is_personal else []
     notes += [Note(one_line(warning), "warning") for warning in warnings]
     if operation == "append" and not (proposed or "").startswith(current or ""):
-        notes.append(Note("This changes what the file holds, though it says append.", "danger"))
+        notes.append(Note("This changes existing content, although it is called append.", "danger"))
     if grave := worst(findings):
         count = len(findings)
         places = "place" if count == 1 else "places"
@@ -43,7 +43,7 @@ def memory_edit_review(
 
 def purged_review(path: str, operation: str) -> Review:
     """Return the review of an edit whose texts were erased."""
-    note = Note("The texts of this change were purged: nothing of them is left to show.")
+    note = Note("The texts of this change were purged and cannot be shown.")
     return Review(f"{_verb(operation)} memory: {one_line(path, _TITLE_PATH)}", (), (note,))
 
 

@@ -18,7 +18,7 @@ from memory.queries.readers import personal_reader
 
 @dataclass(frozen=True, slots=True)
 class RunMemory:
-    """The content of a prompt. `personal` is None if the run reads nobody's `me/`."""
+    """The content of a prompt. `personal` is None if the run reads no `me/`."""
 
     shared: Knowledge = field(default_factory=Knowledge)
     personal: Knowledge | None = None
@@ -30,7 +30,7 @@ class RunKnowledge(RunPart):
     def __init__(self, agent_id: str = "", person_id: int | None = None) -> None:
         self._agent_id = agent_id
         self.person_id = person_id
-        """Whose `me/` the run reads, or None."""
+        """The person with the `me/` that the run reads, or None."""
 
     @classmethod
     def begin(cls, run: Run, spec: AgentSpec, prepared: Any) -> Beginning:
@@ -67,7 +67,7 @@ class RunKnowledge(RunPart):
 
 
 def _reads(spec: AgentSpec) -> bool:
-    """Return whether the agent may have `read_memory`, whose middleware shows the knowledge."""
+    """Return whether the agent may have `read_memory`. Its middleware shows the knowledge."""
     tools = spec.tools
     return spec.profile == "full" and (
         tools is None or ALL_TOOLS in tools or "read_memory" in tools

@@ -17,7 +17,7 @@ MAX_REVISION = 2**31 - 1
 
 
 class FileListQuery(StrictSerializer):
-    """Which files to list. The default is knowledge/. The files of `me` are your own."""
+    """The files to list. The default is knowledge/. The files of `me` are your own."""
 
     directory = serializers.ChoiceField(
         choices=["knowledge", "skills", "me", "all"], default="knowledge"
@@ -46,7 +46,7 @@ class RevisionsQuery(StrictSerializer):
 
 
 class PurgeBody(StrictSerializer):
-    """The file whose earlier contents to erase."""
+    """The path of the file with the earlier contents to erase."""
 
     path = Text(max_length=4096)
 

@@ -5,7 +5,7 @@
 #   requirements/setup.sh system run|test         the system packages, by apt
 #
 # PYTHON and VENV name the interpreter and the virtual environment. INSTALLER is `uv` or `pip`.
-# After an error the last line names the remedy, and the exit code is 1.
+# After an error, the last line says how to fix it, and the exit code is 1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -44,7 +44,7 @@ install_system() {
     command -v apt-get >/dev/null || fail "Install these programs with your package manager, and try again: $*"
     if [ "$(id -u)" != 0 ]; then
         command -v sudo >/dev/null || fail "System packages are missing. As root, run: apt-get install $*"
-        # Without a terminal nobody can type the password.
+        # Without a terminal, sudo cannot ask for a password.
         sudo -n true 2>/dev/null || { [ -t 0 ] && sudo -v; } \
             || fail "System packages are missing, and sudo is refused. As root, run: apt-get install $*"
         as_root=(sudo)
@@ -83,7 +83,7 @@ create_environment() {
     trap - EXIT
 }
 
-# uv does not read the settings of pip. Where these say how to reach an index, pip installs.
+# uv does not read the settings of pip, so pip installs if they name an index or a proxy.
 choose_installer() {
     local settings
     settings=$("$VENV/bin/pip" config list)

@@ -1,4 +1,4 @@
-"""Errors of the sandbox. Each message says what to do."""
+"""Errors of the sandbox. Each message has a solution."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class SandboxSetupError(SandboxError, SetupError):
 class FileError(SandboxError):
     """A file operation failed. No file was changed.
 
-    `problem` says what is wrong and what to do. `path` is the agent's path. The message quotes it
+    `problem` is the problem and its solution. `path` is the agent's path. The message quotes it
     as JSON, because a name may contain line breaks and control characters.
     """
 

@@ -13,7 +13,7 @@ MAX_TIMEOUT = 600.0
 
 
 class Network(StrEnum):
-    """What a sandbox can reach. Each value includes a separate network namespace."""
+    """The hosts that a sandbox can reach. Each value includes a separate network namespace."""
 
     NONE = "none"
     ALLOWLIST = "allowlist"
@@ -56,8 +56,8 @@ class Limits:
 
     `memory_total` includes memory files, /tmp, /dev/shm and the home directory. `cpus` is a number
     of processors. Without the cpu controller of cgroups, commands only get a lower priority, and a
-    command may use all processors until its wall time limit. `HostReport.limits` says what enforces
-    each limit.
+    command may use all processors until its wall time limit. `HostReport.limits` names the
+    enforcement of each limit.
 
     `disk` is the limit for all writable mounts together, in allocated bytes, and `files` the limit
     for the number of names. A command may start in a full tree, so that it can delete files; it is

@@ -1,4 +1,4 @@
-"""Django system checks of the directories of skills, whose contents instruct agents."""
+"""Django system checks of the directories of skills: their contents instruct agents."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def _check_directories(settings: SkillSettings) -> Iterator[CheckMessage]:
         place = open_to_everybody(directory)
         if place is not None:
             yield Error(
-                f"Every account of this machine may write to {place}, and what lies in the "
-                f"directory of skills {directory} is told to agents.",
+                f"Every account of this machine may write to {place}, and the contents of the "
+                f"directory of skills {directory} instruct agents.",
                 hint=f"chmod o-w {place}",
                 id="vel.E010",
             )
@@ -88,7 +88,7 @@ def store_problem(store: Path) -> str:
     """Return why this account cannot write to `store`, which need not exist; otherwise empty."""
     place = next(there for there in (store, *store.parents) if os.path.lexists(there))
     if not place.is_dir():
-        return f"{place} is no directory"
+        return f"{place} is not a directory"
     if not os.access(place, os.W_OK | os.X_OK, effective_ids=True):
         return f"this account may not write to {place}"
     return ""
@@ -108,7 +108,7 @@ def directory_problems() -> list[str]:
     """Return problems of the settings' unreadable directories: agents would lack their skills."""
     return [
         f'VEL_SKILLS_DIRS (settings.VEL_SKILLS["DIRECTORIES"]): {problem} Make the directory '
-        "readable for this account, or take it out."
+        "readable for this account, or remove it from the setting."
         for directory in SkillSettings.now().DIRECTORIES
         if (problem := _unreadable(Path(directory)))
     ]

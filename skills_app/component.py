@@ -82,8 +82,8 @@ class SkillsMiddleware(BuiltInMiddleware):
         self._is_named = skill_dirs is not None
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Add its directories and registered skills. Of two values, the one that is no default
-        applies. Skills that are active already are refused: each session loads its own.
+        """Add its directories and registered skills. Of two values, the one that is not a
+        default applies. Active skills are refused: each session loads its own.
         """
         if active := self.registry.get_active():
             raise SetupError(
@@ -134,7 +134,7 @@ class SkillsMiddleware(BuiltInMiddleware):
     activate_skill = load_skill
 
     def deactivate_skill(self, name: str | None = None, *, skill_name: str | None = None) -> str:
-        """Put a skill away."""
+        """Deactivate a skill."""
         try:
             skill = self._shelf.to_deactivate(name or skill_name or "")
         except ShelfError as problem:

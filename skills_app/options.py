@@ -15,9 +15,7 @@ class SkillOptions(AgentOptions):
     title = "Skills"
     listed = []
 
-    builtin_skills: bool = Field(
-        default=True, description="Whether it has the skills that come with Vel."
-    )
+    builtin_skills: bool = Field(default=True, description="Whether it has the built-in skills.")
     suggest_skills: bool = Field(
         default=True,
         description="Whether the model gets, with a message, the names of skills that fit it.",
@@ -32,9 +30,9 @@ class SkillOptions(AgentOptions):
         ),
     ] = Field(
         default="tool_result",
-        description="Where the instructions of a loaded skill stand. In the system prompt they "
-        "change the beginning of every request: each skill that is loaded or put away breaks the "
-        "prompt cache, and the whole conversation is paid for again.",
+        description="The place of the instructions of a loaded skill. In the system prompt they "
+        "change the start of every request: each skill that is loaded or deactivated breaks the "
+        "prompt cache, and you pay for the whole conversation again.",
     )
 
 

@@ -155,7 +155,7 @@ _SHORT_INDEX = 3
 def _is_symbol(word: str, others: list[str]) -> bool:
     """Whether a single Greek letter is a symbol, as in γfit, TNFα and FcγRIIIa.
 
-    It stands next to capitals on both sides or at the end of an acronym, or it begins a word with a
+    It stands next to capitals on both sides or at the end of an acronym, or it starts a word with a
     short index.
     """
     if len(others) != 1 or others[0] not in _SYMBOLS:

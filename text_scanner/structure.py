@@ -160,7 +160,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     _shape(
         "told-to-lie",
-        "Prescribes an answer, whatever the truth is",
+        "Prescribes an answer without regard to the truth",
         "warning",
         r"\b(?:ask(?:s|ed)?|wants? to know|inquires?|complains?|questions?)\b[^.!?\n]{0,120}?\b(?:say|answer|reply|respond|claim|insist|state|pretend|deny|tell (?:him|her|them|the \w+))\b[^.!?\n]{0,60}?\b(?:even (?:if|though|when)|regardless|although|no matter|whatever (?:the|you|it|is)|whether or not)\b",
         "even ",

@@ -1,4 +1,4 @@
-"""A small language model that tells how likely a text steers an agent against its user.
+"""A small language model that estimates how likely a text steers an agent against its user.
 
 The model is MiniLM (six layers of a transformer), fine-tuned by `tests/text_scanner/fine_tune.py`.
 `meaning.npz` contains its weights as bytes, with one factor for each row.

@@ -33,7 +33,7 @@ def pieces_of(text: str, most: int) -> list[int]:
 
 
 def _split(word: str) -> list[int]:
-    """The longest piece that begins the word, then the longest that begins the rest."""
+    """The longest piece at the start of the word, then the longest at the start of the rest."""
     numbers = _vocabulary()
     unknown = [numbers[_UNKNOWN]]
     if len(word) > _LONGEST:

@@ -73,7 +73,7 @@ def _names(permissions: QuerySet[Any]) -> list[str]:
 
 
 class Grants(forms.ModelForm):
-    """A form in which people give permissions. Nobody gives a permission that they do not have."""
+    """A form for giving permissions. Users can only give permissions that they have themselves."""
 
     by: Any = None
 
@@ -103,11 +103,11 @@ class Grants(forms.ModelForm):
 
 
 class GrantedUserForm(Grants, UserChangeForm):
-    """Django's own, with the rule of `Grants`."""
+    """Django's form, with the rule of `Grants`."""
 
 
 class AuditedUserAdmin(Audited, UserAdmin):
-    """Django's own, with the audit log. Only superusers make, change and delete superusers."""
+    """Django's user admin with the audit log. Only superusers can manage superusers."""
 
     form = GrantedUserForm
 
@@ -127,7 +127,7 @@ class AuditedUserAdmin(Audited, UserAdmin):
         return super().has_delete_permission(request, obj) and _may_touch(request, obj)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Skip the permission check for rows that nobody deletes one by one, but with the user."""
+        """Skip the permission check for rows that are only deleted together with their user."""
         shown, counts, needed, protected = super().get_deleted_objects(objs, request)
         journals = {
             model._meta.verbose_name
@@ -153,7 +153,7 @@ def _may_touch(request: HttpRequest, user: User | None) -> bool:
 
 
 class AuditedGroupAdmin(Audited, GroupAdmin):
-    """Django's own, with the audit log."""
+    """Django's group admin with the audit log."""
 
     form = Grants
 

@@ -53,7 +53,7 @@ def _permissions_body(**options: Any) -> Field:
     return serializers.ListField(
         child=Text(max_length=200),
         max_length=MOST_PERMISSIONS,
-        help_text='As ["agents.change_agent"].',
+        help_text='For example ["agents.change_agent"].',
         **options,
     )
 
@@ -62,7 +62,7 @@ def _password(**options: Any) -> Field:
     return Text(
         max_length=PASSWORD_CHARACTERS,
         allow_null=True,
-        help_text="Null: no password, so that nobody signs in with one.",
+        help_text="Null: the user cannot sign in with a password.",
         **options,
     )
 
@@ -94,9 +94,7 @@ def _as_password(check: Callable[[], None]) -> None:
 def _create(door: AdminRows, body: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Create a user with the admin's form for new users, then set the other fields."""
     if not door.admin.has_change_permission(door.http):
-        raise NotAllowed(
-            "Making users also needs the permission auth.change_user, as in the admin."
-        )
+        raise NotAllowed("To create users, you also need the permission auth.change_user.")
     name = {"username": body.pop("username")}
     kind = door.admin.get_form(door.http, None, change=False)
     form = kind(data={**name, **_typed_password(body.pop("password", None))}, instance=User())
@@ -126,8 +124,8 @@ USERS = Managed(
     name="user",
     plural="users",
     rows="users",
-    what="A person or a program that signs in. `enabled` false: they cannot. `is_staff`: they may "
-    "use the admin, and manage its objects by REST.",
+    what="A person or program that signs in, unless `enabled` is false. Users with `is_staff` can "
+    "use the admin and manage its objects over REST.",
     names={"is_active": "enabled"},
     left_out=("password", "last_login", "date_joined"),
     own={
@@ -136,7 +134,7 @@ USERS = Managed(
             form="user_permissions",
             find=_permissions,
             shown=PermissionsField(
-                source="user_permissions", help_text="Those of the groups are not among them."
+                source="user_permissions", help_text="Without those of the user's groups."
             ),
         ),
         "password": Own(body=_password),
@@ -161,7 +159,7 @@ GROUPS = Managed(
     name="group",
     plural="groups",
     rows="groups",
-    what="A group of users, with the permissions that they get from it.",
+    what="A group of users, with the permissions that it gives them.",
     own={"permissions": Own(body=_permissions_body, find=_permissions, shown=PermissionsField())},
     prefetch=lambda: ("permissions__content_type",),
     newest_first=False,

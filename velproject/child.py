@@ -140,7 +140,7 @@ def preload_workers(life: Life) -> Cluster:
         import_module(module)
     for name in SHARED:
         import_module(name)
-    # The tools of features too, which are in modules of their own.
+    # This also imports the modules of the features' tools.
     import_module("agents.middleware.registry").built_in_tools()
     ours = import_module("velproject.cluster")
     for name in ours.modules_of_features():

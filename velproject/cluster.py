@@ -1,4 +1,4 @@
-"""A cluster of django-q2 whose processes may be killed at any moment.
+"""A cluster of django-q2 that survives the death of any of its processes.
 
 The processes of a cluster share queues, events and timers. In django-q2 these have locks of the
 operating system, and a killed process never releases its lock. After one kill at the wrong moment
@@ -31,17 +31,17 @@ from velproject.mortal import Event, Queue, TooLarge
 logger = logging.getLogger("django-q")
 
 PATIENCE = 5.0
-"""Seconds after which a holder counts as dead: it needs microseconds."""
+"""Seconds after which the holder of a lock counts as dead. A living one needs microseconds."""
 
 
 CONNECTION_SECONDS = 60
 """How long the pusher keeps a connection."""
 WORKER_SECONDS = 0.01
-"""How often the pusher looks whether a worker has taken the last task."""
+"""Interval at which the pusher checks whether a worker has taken the last task."""
 
 
 class MortalLock:
-    """A lock of several processes, re-entrant, that gives up waiting if it is never released.
+    """A re-entrant lock for several processes that stops waiting if the lock is never released.
 
     The process then continues without the lock: for a timer, the worst result is one lost count.
     Only one thread of each process may use it, as in django-q2.
@@ -122,7 +122,7 @@ def work(life: Life, name: str, *arguments: object) -> None:
 
 
 class VelSentinel(Sentinel):
-    """The guard of a cluster, which starts its processes again. It never waits for a dead one."""
+    """The guard of a cluster: restarts its processes, and never waits for a dead one."""
 
     def __init__(self, life: Life, *arguments: object) -> None:
         self._life = life

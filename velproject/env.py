@@ -53,8 +53,9 @@ def database(url: str, directory: Path) -> dict[str, Any]:
             "OPTIONS": options,
         }
     raise ImproperlyConfigured(
-        f"DATABASE_URL begins with {parts.scheme!r}: write postgresql://user:password@host/name, "
-        "sqlite:////absolute/path, or leave it empty for SQLite in the data directory."
+        f"DATABASE_URL starts with {parts.scheme!r}. Expected "
+        "postgresql://user:password@host/name, sqlite:////absolute/path, or nothing "
+        "for SQLite in the data directory."
     )
 
 
@@ -86,14 +87,14 @@ def storages(url: str) -> dict[str, Any]:
         options = {name: value for name, value in parse_qsl(parts.query) if name in known}
         if len(options) != len(parse_qsl(parts.query)) or parts.username or parts.password:
             raise ImproperlyConfigured(
-                "VEL_STORAGE_URL takes endpoint_url and region_name; keys go into "
+                "VEL_STORAGE_URL accepts only endpoint_url and region_name. Set keys in "
                 "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             )
         options |= {"bucket_name": parts.netloc, "location": parts.path.strip("/")}
         found["vel"] = {"BACKEND": "agents.s3_storage.PrivateS3", "OPTIONS": options}
     else:
         raise ImproperlyConfigured(
-            "VEL_STORAGE_URL is not understood: write s3://bucket/prefix or file:///directory."
+            "Invalid VEL_STORAGE_URL. Expected s3://bucket/prefix or file:///directory."
         )
     return found
 
@@ -111,12 +112,12 @@ def mail_server(url: str) -> dict[str, Any]:
         port = 0
     if parts.scheme not in _MAIL_PORTS or not parts.hostname or port == 0:
         raise ImproperlyConfigured(
-            "EMAIL_URL is not understood: write submission://user:password@host, "
-            "smtps://user:password@host or smtp://host, with :port after the host if need be."
+            "Invalid EMAIL_URL. Expected submission://user:password@host, "
+            "smtps://user:password@host or smtp://host, optionally with :port after the host."
         )
     if parts.scheme == "smtp" and parts.password:
         raise ImproperlyConfigured(
-            "EMAIL_URL has a password, which smtp:// would send in the clear: write submission:// "
+            "EMAIL_URL has a password, which smtp:// would send unencrypted. Use submission:// "
             "or smtps://."
         )
     return {

@@ -22,7 +22,7 @@ from agents.telemetry.spans import mask_secrets
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 LONGEST = 10_000
-"""Characters of a message or a field; the rest is cut."""
+"""Maximum characters of a message or a field. The rest is cut."""
 LONGEST_TRACEBACK = 50_000
 
 
@@ -49,7 +49,7 @@ class DatabaseAway(logging.Filter):
 
 
 class LineFormatter(logging.Formatter):
-    """`2026-01-31T12:00:00Z INFO agents.engine claimed run_id=… thread_id=…`"""
+    """Writes lines: `2026-01-31T12:00:00Z INFO agents.engine claimed run_id=… thread_id=…`."""
 
     default_time_format = "%Y-%m-%dT%H:%M:%S"
 
@@ -81,10 +81,10 @@ def _one_line(text: str) -> str:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object in each line, ASCII only, always with `message`, `level`, `logger` and
-    `time`.
+    """Writes one JSON object per line, in ASCII.
 
-    A field of `extra` with one of these names, or without a plain value, is left out.
+    Each object has `message`, `level`, `logger` and `time`. A field of `extra` with one of these
+    names, or without a plain value, is left out.
     """
 
     RESERVED: ClassVar = frozenset({"time", "level", "logger", "message", "pid", "exception"})

@@ -2,7 +2,7 @@
 
 Other distributions have a package of this name, such as openai-agents. pip installs both into one
 directory: the second one overwrites files of the first, and removing one removes files of both.
-Every process checks this when it starts, so the check is cheap and imports nothing of `agents`.
+Every process checks this when it starts, so the check is cheap and does not import `agents`.
 """
 
 from __future__ import annotations
@@ -45,6 +45,6 @@ def _foreign_names() -> list[str]:
 
 def _advice(what: str) -> str:
     return (
-        f"vel: {what}: another distribution, such as openai-agents, installs one of the same name. "
-        "Install Vel in a virtual environment of its own."
+        f"vel: {what}: another distribution, such as openai-agents, has a package with this name. "
+        "Install Vel in a separate virtual environment."
     )

@@ -164,7 +164,7 @@ class Child:
             async with asyncio.timeout(DEATH_SECONDS):
                 await asyncio.shield(self.news)
         except TimeoutError:
-            say(f"a process of {self.name} does not die: its runs wait until their leases end")
+            say(f"a process of {self.name} cannot be killed; its runs wait for the end of leases")
         else:
             self.dead.append(self.life)
             if self.on_death is not None:
@@ -293,7 +293,7 @@ class Supervisor:
         if self._stopping.is_set():
             self._hurry.set()
         else:
-            say(f"stopping; runs get {self._grace:.0f} s (once more: at once)")
+            say(f"stopping; runs have {self._grace:.0f} s (repeat to stop immediately)")
             self._stopping.set()
 
     async def _keep(self, child: Child) -> None:
@@ -320,7 +320,7 @@ class Supervisor:
                 say(f"cannot look for due work: {error}")
                 continue
             if self._watch.looks_stalled(due):
-                say(f"{len(due)} pieces of work are due and nobody takes them: restarting workers")
+                say(f"no worker takes {len(due)} due tasks and runs: restarting workers")
                 self._on_stall.pause = FIRST_PAUSE  # this end is not a crash
                 # Its keeper notices the end and starts it again.
                 await self._on_stall.stop(min(self._grace, STALL_GRACE))
@@ -342,7 +342,7 @@ class Supervisor:
                 child.kill_all()
         hurry.cancel()
         clean = all(await together)
-        say("stopped" if clean else "stopped; what did not end in time was killed")
+        say("stopped" if clean else "stopped; killed processes that did not end in time")
 
 
 async def supervise(listen_fd: int, grace: float) -> None:

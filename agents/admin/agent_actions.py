@@ -104,7 +104,9 @@ class AgentActions(_Base):
 
     @admin.action(description="Deactivate the selected agents", permissions=["change"])
     def deactivate_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:
-        warning = "Nobody can start runs with them then. Runs under way go on; their history stays."
+        warning = (
+            "Inactive agents cannot start new runs. Current runs continue, and the history stays."
+        )
         bulk = Bulk("deactivate_selected", "Deactivate", "deactivated", warning)
         return self._set_active(request, queryset, bulk, active=False)
 
@@ -132,7 +134,7 @@ class AgentActions(_Base):
     def erase_conversations_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:
         warning = (
             "All conversations with these deactivated agents go, with files, runs and subagents. "
-            "This cannot be taken back. Afterwards, the agents can be deleted."
+            "This cannot be undone. Afterwards, the agents can be deleted."
         )
         bulk = Bulk(
             "erase_conversations_selected",
@@ -153,7 +155,7 @@ class AgentActions(_Base):
     def export_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:
         agents = list(queryset[: MOST_EXPORTED + 1])
         if len(agents) > MOST_EXPORTED:
-            text = f"There are more than {MOST_EXPORTED}: filter for fewer."
+            text = f"An export has at most {MOST_EXPORTED} agents. Filter the list and try again."
             self.message_user(request, text, messages.ERROR)
             return None
         texts = {agent.slug: export_agent(agent, by=person(request)) for agent in agents}

@@ -120,7 +120,8 @@ class AgentForm(forms.ModelForm):
         slug: str = self.cleaned_data["slug"]
         if slug in RESERVED_SLUGS and "slug" in self.changed_data:
             raise ValidationError(
-                "This is the slug of an agent that Vel makes by itself: choose another one."
+                "Vel reserves this slug for an agent that it creates automatically. Choose another "
+                "slug."
             )
         return slug
 

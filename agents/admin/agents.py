@@ -247,8 +247,8 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         """Refuse to delete agents with runs or threads, with one message for each agent."""
         used = [
             f"{visible(agent.name)} has {runs} runs and {threads} threads. Deactivate it instead: "
-            "nobody can start runs with it then, and its history stays. To delete it for good, "
-            "use the action “Erase conversations” on the deactivated agent first."
+            "it starts no new runs then, and its history stays. To delete it permanently, "
+            "deactivate it and run the action “Erase conversations” first."
             for agent in objs
             for runs, threads in [_uses(agent)]
             if runs or threads
@@ -256,7 +256,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         if used:
             return [], {}, set(), used
         shown, counts, needed, protected = super().get_deleted_objects(objs, request)
-        # Rows that nobody deletes one by one, such as those of its memory, go with the agent.
+        # Rows of journals, such as those of its memory, are deleted with the agent.
         journals = {
             model._meta.verbose_name
             for model, page in self.admin_site._registry.items()

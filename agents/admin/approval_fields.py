@@ -15,7 +15,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
 _KEYS = tuple(InterruptRule.model_fields)
 _RULE = (
     'true (ask), false (never ask) or {"allowed_decisions": ["approve", "reject"]} '
-    f"with some of {', '.join(Decision.values)}; beside it may stand approvals_needed (1 or 2), "
+    f"with some of {', '.join(Decision.values)}, and optionally approvals_needed (1 or 2), "
     "self_approval (true or false) and expiry (seconds)"
 )
 

@@ -46,7 +46,7 @@ class AuditAdmin(SealedAdmin):
     list_display_links = ["created_at", "action"]
     list_filter = ["created_at", "door", ActionFilter, "kind"]
     search_fields: ClassVar = ["actor"]
-    search_help_text = "Words of who, what, on what or why; a whole id or address."
+    search_help_text = "Words of the user, action, object or reason; or a complete id or address."
     ordering = ["-id"]
     actions = None
     fields: ClassVar[list[Any]] = [
@@ -110,7 +110,7 @@ class AuditAdmin(SealedAdmin):
             raise PermissionDenied
         entries = list(self.get_changelist_instance(request).get_queryset(request)[: MOST_ROWS + 1])
         if len(entries) > MOST_ROWS:
-            text = f"There are more than {MOST_ROWS:,} entries: filter for fewer, then export."
+            text = f"There are more than {MOST_ROWS:,} entries. Filter the list, then export again."
             self.report(request, text, failed=True)
             back = reverse(f"{self.admin_site.name}:agents_auditentry_changelist")
             return HttpResponseRedirect(f"{back}?{request.GET.urlencode()}")

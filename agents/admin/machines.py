@@ -60,11 +60,13 @@ class MachineAdmin(SealedAdmin):
     def last_seen(self, machine: Machine) -> datetime:
         return datetime.fromtimestamp(machine.seen_at, UTC)
 
-    @admin.action(permissions=["operate"], description="Drain: begin nothing, give threads away")
+    @admin.action(
+        permissions=["operate"], description="Drain: start no runs, move threads to other machines"
+    )
     def drain(self, request: HttpRequest, queryset: QuerySet[Machine]) -> None:
         def drain(name: str) -> str:
             set_draining(name, True, by=person(request))
-            return "it drains. Its threads go to other hosts"
+            return "draining. Its threads move to other machines"
 
         self._do(request, queryset, drain)
 
@@ -76,16 +78,18 @@ class MachineAdmin(SealedAdmin):
 
         self._do(request, queryset, undrain)
 
-    @admin.action(permissions=["operate"], description="Declare dead: threads go on elsewhere")
+    @admin.action(
+        permissions=["operate"], description="Declare dead: other machines take over its threads"
+    )
     def declare_dead(self, request: HttpRequest, queryset: QuerySet[Machine]) -> None:
         def declare(name: str) -> str:
             moved = declare_dead(name, by=person(request))
             threads = "1 thread" if moved == 1 else f"{moved} threads"
-            return f"dead. {threads} may go on elsewhere, from what was last stored"
+            return f"dead. Other machines can continue {threads} from the last stored state"
 
         self._do(request, queryset, declare)
 
-    @admin.action(permissions=["operate"], description="Forget: take it off the list")
+    @admin.action(permissions=["operate"], description="Forget: remove it from the list")
     def forget(self, request: HttpRequest, queryset: QuerySet[Machine]) -> None:
         def forget(name: str) -> str:
             forget_machine(name, by=person(request))

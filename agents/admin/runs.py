@@ -167,7 +167,9 @@ class RunAdmin(JournalAdmin):
         if run.status != RunStatus.CANCELLED:
             stopping = run.status == RunStatus.RUNNING
             return (
-                "its worker was told to stop" if stopping else f"had ended already ({run.status})"
+                "the worker was asked to stop it"
+                if stopping
+                else f"had ended already ({run.status})"
             )
         return "was cancelled already" if before == RunStatus.CANCELLED else "cancelled"
 
@@ -243,7 +245,7 @@ _CANCEL = Bulk(
     "cancel_selected",
     "Cancel",
     "cancelled",
-    "Each ends with what it has delegated and what it asked. This cannot be taken back.",
+    "Their subagents end too, and their approval requests are withdrawn. This cannot be undone.",
     is_dangerous=True,
 )
 

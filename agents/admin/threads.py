@@ -37,8 +37,8 @@ _ERASE = Bulk(
     "erase_selected",
     "Erase",
     "erased",
-    "All that was said goes, with files, runs and subagents. This cannot be taken back. Memory "
-    "that people have approved stays with its agent.",
+    "All messages, files, runs and subagents of the threads are deleted. This cannot be undone. "
+    "Approved memory stays with its agent.",
     is_dangerous=True,
 )
 

@@ -66,5 +66,5 @@ def _page_of(run: Run) -> str:
 
 def _why_not(agent: Agent) -> str:
     if not agent.is_active:
-        return "The agent is not active: nobody can start runs with it."
-    return "You are not among those who may start runs with this agent: see its sharing."
+        return "The agent is inactive. Activate it to start runs."
+    return "You cannot start runs with this agent, because it is not shared with you."

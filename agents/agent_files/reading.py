@@ -135,7 +135,7 @@ class _Builder:
                 raise _bad(line, "a list or a mapping cannot be the name of a field: write text")
             key = _storable(key_node.value, line)
             if key in found:
-                raise _bad(line, f"{key[:100]} stands here twice: keep one")
+                raise _bad(line, f"{key[:100]} occurs twice here: keep one")
             self._lines[(*path, key)] = line
             found[key] = self.value(value_node, (*path, key))
         return found
@@ -149,11 +149,11 @@ class _Builder:
         except ValueError:
             raise _bad(line, "this number is too long: write it in quotes if it is text") from None
         if isinstance(value, float) and not math.isfinite(value):
-            raise _bad(line, "this is no number that can be stored")
+            raise _bad(line, "this number cannot be stored: write a finite number")
         return value
 
 
 def _storable(text: str, line: int) -> str:
     if any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in text):
-        raise _bad(line, "this holds a NUL or half of a character: leave it out")
+        raise _bad(line, "this contains a NUL or half of a character: remove it")
     return text

@@ -19,10 +19,10 @@ from agents.kernel.relations import AgentRelation, OwnRows, relations
 from agents.spec import OPTIONS, AgentSpec, Name, SubagentSpec
 
 SCHEMA_URL = "https://json-schema.org/draft/2020-12/schema"
-_DOC = """An agent of Vel. A field that is left out has its default.
+_DOC = """An agent of Vel. Omitted fields have their defaults.
 
-Times are seconds, costs US dollars. Databases and groups are named; what they are, and all
-secrets, stay where they are. The owner is not part of it."""
+Times are in seconds, costs in US dollars. Databases and groups are referenced by name. The file has
+no secrets, no owner, and no definitions of databases and groups."""
 
 
 class Identity(BaseModel):

@@ -1,1 +1,1 @@
-"""Agents to begin with: each a file of this directory, in the form of `vel agents export`."""
+"""Templates of new agents: one file each, in the format of `vel agents export`."""

@@ -15,7 +15,7 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class AgentTemplate:
-    """`slug` names it. `needs` says what an operator should give the agent, empty for nothing."""
+    """A template. `needs` describes what an operator should give the agent; it can be empty."""
 
     slug: str
     name: str
@@ -25,7 +25,7 @@ class AgentTemplate:
     """An agent's file, with the behaviour patterns in its prompt."""
 
     def file(self, *, name: str, slug: str) -> str:
-        """The file of an agent of this name, as `vel agents import` takes it."""
+        """Return the file of an agent of this name, as `vel agents import` accepts it."""
         return write_document({**self.data, "name": name, "slug": slug})
 
 
@@ -37,7 +37,7 @@ def agent_templates() -> dict[str, AgentTemplate]:
 
 
 def builder_prompt() -> str:
-    """What the agent is told that builds agents with people."""
+    """Return the prompt of the agent that builds agents with people."""
     return (_HERE / "builder.md").read_text(encoding="utf-8").strip()
 
 
@@ -50,16 +50,16 @@ def _read(path: Path) -> AgentTemplate:
 
 BEHAVIOUR = """\
 ## How you talk
-- Say plainly what you can do (✅) and what you cannot, or only with a person's help (⚠️).
+- List plainly the things you can do (✅), cannot, or only with a person's help (⚠️).
 - Where there are several ways, offer them as A), B), C), a line each, and ask which one is wanted.
-- Explain work of several steps as a numbered list before you begin.
-- Say what happens by itself, what waits for somebody, and what could be automated later.
+- Explain work of several steps as a numbered list before you start.
+- Name the automatic steps, those that need a person, and those to automate later.
 
 ## How you learn
-- When you are corrected, acknowledge it in a sentence and say what you will remember.
+- When you are corrected, acknowledge it in one line and state what you will remember.
 - Propose it with `write_memory`, with the reason; say that it counts once it has been approved.
 
 ## What you suggest
-- Something that comes back again and again is worth a skill: say so, and what it would hold.
-- Where a tool or a permission is missing, name it and say what it would make possible.
+- Work that repeats is worth a skill: suggest one and describe its content.
+- If a tool or a permission is missing, name it and the work it would make possible.
 - One suggestion at a time, at the end, never instead of the work."""

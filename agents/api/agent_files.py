@@ -51,7 +51,7 @@ class ExportAgent(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
-    @operation("export_agent", "An agent as a YAML file", answer=AgentFileShape)
+    @operation("export_agent", "Export an agent as a YAML file", answer=AgentFileShape)
     def get(self, request: Request, agent_id: str) -> Response:
         user = person(request)
         agent = agent_named(Agent.objects.all(), agent_id)
@@ -70,7 +70,7 @@ class ImportAgent(ApiView):
 
     @operation(
         "import_agent",
-        "Make a YAML file an agent",
+        "Import an agent from a YAML file",
         body=ImportBody,
         answer=ImportShape,
         errors=(409,),

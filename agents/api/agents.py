@@ -69,7 +69,7 @@ class AgentTemplates(ApiView):
 
     @operation(
         "list_agent_templates",
-        "What an agent can begin with",
+        "List the templates for new agents",
         query=StrictSerializer,
         answer=TemplatesShape,
     )
@@ -101,7 +101,7 @@ class Agents(ApiView):
     @idempotent
     @operation(
         "create_agent",
-        "Make an agent",
+        "Create an agent",
         body=NewAgentBody,
         answers={201: AgentDetailShape},
         errors=(404, 409),
@@ -170,8 +170,7 @@ class OneAgent(ApiView):
         answers={204: None},
         errors=(409, 412),
         headers=(IF_MATCH,),
-        description="Nobody can start runs with it then. Its definition, its runs and its memory "
-        "stay.",
+        description="An archived agent starts no new runs. Its definition, runs and memory stay.",
     )
     def delete(self, request: Request, agent_id: str) -> Response:
         user = person(request)
@@ -181,11 +180,11 @@ class OneAgent(ApiView):
 
 
 class ErasedAgentShape(serializers.Serializer[Any]):
-    """What an erasure has done so far."""
+    """The progress of an erasure."""
 
     conversations = serializers.IntegerField(help_text="Conversations that this request erases.")
     is_erased = serializers.BooleanField(
-        help_text="False while files on other hosts are still to be removed: send it again."
+        help_text="False while files on other machines remain. Send the request again."
     )
 
 
@@ -272,7 +271,7 @@ class RestoreAgentVersion(ApiView):
 
     @operation(
         "restore_agent_version",
-        "Give an agent the definition of an earlier version",
+        "Restore an earlier version of an agent",
         answer=AgentDetailShape,
         errors=(400, 409, 412),
         headers=(IF_MATCH, ETAG),

@@ -60,7 +60,7 @@ class Audit(ApiView):
     scopes: ClassVar = {"GET": TokenScope.READ}
 
     @operation(
-        "list_audit", "Who changed or decided what", query=AuditQuery, answer=Page(AuditShape)
+        "list_audit", "List the entries of the audit log", query=AuditQuery, answer=Page(AuditShape)
     )
     def get(self, request: Request) -> Response:
         user = person(request)

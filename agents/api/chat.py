@@ -75,7 +75,7 @@ class Chat(ApiView):
 
     @operation(
         "send_chat_message",
-        "Send a message, or answers to requests, and read what comes of it",
+        "Send a message or decisions, and stream the answer",
         query=ChatQuery,
         body=ChatBody,
         answer=Content(("text/event-stream",)),
@@ -114,7 +114,7 @@ class Chat(ApiView):
             return try_again(user, agent, body["id"]), 0
         if body.get("messageId"):
             raise Conflict(
-                "What was said stays in a thread: send a new message instead of a changed one.",
+                "Messages cannot be edited. Send a new message instead.",
                 code="history_is_fixed",
             )
         request = RunRequest(
@@ -166,7 +166,7 @@ class ChatStream(ApiView):
 
     @operation(
         "stream_chat",
-        "Read the message that is under way, from its beginning",
+        "Stream the current message from its start",
         query=ChatQuery,
         answers={200: Content(("text/event-stream",)), 204: None},
         headers=(VERSION,),
@@ -189,7 +189,7 @@ class CancelChat(ApiView):
 
     @operation(
         "cancel_chat",
-        "Cancel the run of the message that is under way",
+        "Cancel the run of the current message",
         body=CancelBody,
         answer=CancelledChatShape,
         errors=(409,),
@@ -259,9 +259,11 @@ def _version(request: Request, query: dict[str, Any]) -> int:
         return version or version_of(request.headers.get("User-Agent", ""))
     if header not in map(str, DIALECTS):
         known = ", ".join(map(str, DIALECTS))
-        raise InvalidRequest(f"{AI_SDK_HEADER} is one of {known}.")
+        raise InvalidRequest(f"{AI_SDK_HEADER} must be one of {known}.")
     if query.get("version", int(header)) != int(header):
-        raise InvalidRequest(f"{AI_SDK_HEADER} and the parameter `version` differ.")
+        raise InvalidRequest(
+            f"{AI_SDK_HEADER} and the parameter `version` have different values. Send only one."
+        )
     return int(header)
 
 
@@ -271,16 +273,17 @@ def answer(
     """Apply the client's decisions, each request once. If one id is wrong, none is applied."""
     if not DIALECTS[version].stops_for_approvals:
         raise InvalidRequest(
-            f"Version {version} knows no approvals: decide by POST /approvals/{{id}}/decide."
+            f"Version {version} does not support approvals. Decide with POST "
+            f"/approvals/{{id}}/decide."
         )
     run = own_runs(user).filter(pk=said.run_id, thread=chat_of(user, agent, chat_id)).first()
     if run is None:
-        raise NotFound("The message that is answered is none of this chat's.")
+        raise NotFound("The decisions are for a message that is not in this chat.")
     ids = {each.approval_id for each in said.answers}
     known = approvals_for(user).filter(pk__in=ids, run=run, tool_call__isnull=False)
     statuses = dict(known.values_list("pk", "status"))
     if statuses.keys() != ids:
-        raise NotFound("This message has no such request that you may decide.")
+        raise NotFound("The message has no approval request with this id that you can decide.")
     for each in said.answers:
         if statuses[each.approval_id] != ApprovalStatus.PENDING:
             continue  # decided already; the stream contains that decision
@@ -298,8 +301,8 @@ def try_again(user: AbstractBaseUser, agent: str, chat_id: str) -> Run:
     last = newest_runs(thread, before=None, limit=1)
     if not last or last[0].status != RunStatus.FAILED:
         raise Conflict(
-            "Only an answer that failed is made again, and goes on where it failed. What was said "
-            "stays in a thread: send a new message.",
+            "Only a failed answer can be regenerated; it continues where it failed. Send a new "
+            "message instead.",
             code="history_is_fixed",
         )
     return resume_run(last[0].pk)
@@ -310,8 +313,8 @@ def check_chat_id(chat_id: str) -> None:
     fits = 0 < len(chat_id) <= CHAT_ID_CHARACTERS and chat_id.isprintable()
     if not fits or "/" in chat_id or chat_id in (".", ".."):
         raise InvalidRequest(
-            f"The chat's id must have 1 to {CHAT_ID_CHARACTERS} printable characters, none of them "
-            "a slash."
+            f"Invalid chat id. Expected 1 to {CHAT_ID_CHARACTERS} printable characters without a "
+            "slash."
         )
 
 

@@ -86,7 +86,9 @@ def _last_event_id(request: Request, after: int) -> int:
     if not given:
         return after
     if not (given.isascii() and given.isdigit() and len(given) < 20 and int(given) <= MAX_SEQ):
-        raise InvalidRequest("Last-Event-ID is not the seq of an event: leave it out.")
+        raise InvalidRequest(
+            "Last-Event-ID must be the seq of an event. Remove the header to start at `after`."
+        )
     return int(given)
 
 

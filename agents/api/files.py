@@ -106,7 +106,9 @@ class Files(ApiView):
         thread = thread_of(person(request), thread_id)
         files = request.FILES.getlist("file")
         if not files or set(request.data) - {"file"}:
-            raise ValidationError({"file": ["Send one file or several, and nothing else."]})
+            raise ValidationError(
+                {"file": ["Expected one or more files in the field `file` and no other fields."]}
+            )
         try:
             stored = store_uploads(thread, files)
         except SandboxError as error:
@@ -118,7 +120,7 @@ class Files(ApiView):
 class FileContent(ApiView):
     """The endpoint `GET /threads/{id}/files/content?path=`: the bytes, as an attachment.
 
-    Also for the thread of a subagent, whose files `GET /runs/{id}/artifacts` lists.
+    It also serves the thread of a subagent. `GET /runs/{id}/artifacts` lists its files.
     """
 
     scopes: ClassVar = {"GET": TokenScope.READ}
@@ -230,7 +232,7 @@ class Uploads(UploadsView):
 
     @operation(
         "add_uploads",
-        "Upload files, of which the next message tells",
+        "Upload files for the next message",
         form=UploadsForm,
         answers={201: StoredUploadsShape},
         errors=(409,),

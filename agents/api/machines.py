@@ -61,7 +61,9 @@ MACHINES = Managed(
             lambda row: state_of(row, row.now, row.held),
             help_text="alive, silent, draining, drained or dead.",
         ),
-        "threads": serializers.IntegerField(source="held", help_text="Whose files are there."),
+        "threads": serializers.IntegerField(
+            source="held", help_text="The number of threads with files on the machine."
+        ),
         "shares_workspaces": serializers.BooleanField(),
         "incarnation": serializers.IntegerField(),
         "seen_at": StampField(format="iso-8601", default_timezone=datetime.UTC),
@@ -74,13 +76,13 @@ MACHINES = Managed(
     actions=(
         Action(
             name="drain",
-            summary="Let a machine begin nothing and give its threads away",
+            summary="Drain a machine: it starts no runs and moves its threads to other machines",
             call=_drain,
             may="operate",
         ),
         Action(
             name="undrain",
-            summary="Let a draining machine take work again",
+            summary="Stop draining a machine, so that it starts runs again",
             call=_undrain,
             may="operate",
         ),
@@ -93,7 +95,7 @@ MACHINES = Managed(
         ),
         Action(
             name="forget",
-            summary="Take a dead machine off the list",
+            summary="Remove a dead machine from the list",
             call=_forget,
             may="operate",
             answer=ForgottenShape,

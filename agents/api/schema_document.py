@@ -24,14 +24,15 @@ from agents.services.tokens import HEADER
 
 INTRODUCTION = """\
 Programs send `Authorization: Bearer vel_…`. Pages send their session, and Django's CSRF token in
-`X-CSRFToken` with whatever is not a `GET`. Each operation names the scope that its token needs.
+`X-CSRFToken` with every other method than `GET`. Each operation names the scope that its token
+needs.
 
 Every refusal is `application/problem+json` (RFC 9457) with a stable `code`. Lists are
 `{results, next_cursor}`: send `cursor` for the next part, until `next_cursor` is null. A parameter
 or field that an operation does not know is refused with 400.
 
-Beyond what the operations name, any of them answers 404 and 405 for what is no endpoint or method,
-429 with `Retry-After` where one asks too often, and 500 for what failed on the server."""
+In addition to the listed answers, every operation can answer 404 or 405 for an unknown endpoint or
+method, 429 with `Retry-After` after too many requests, and 500 for an error on the server."""
 
 _SCOPES = "\n".join(f"- `{scope.value}`: {scope.label}" for scope in TokenScope)
 _SECURITY_SCHEMES = {

@@ -38,7 +38,7 @@ class Schema(ApiView):
 
     @operation(
         "get_schema",
-        "This document",
+        "Read this document",
         query=SchemaQuery,
         answer=Content((JSON, YAML), schema={"type": ["object", "string"]}),
     )
@@ -57,7 +57,7 @@ class Docs(ApiView):
 
     @operation(
         "get_docs",
-        "This document as a page",
+        "Read this document as a page",
         answers={200: Content(("text/html",)), 302: None},
         description="Who has not signed in is sent to do so.",
     )

@@ -74,7 +74,7 @@ class OneThread(ApiView):
 
     @operation(
         "erase_thread",
-        "Erase a thread with its runs, files and subagents, for good",
+        "Erase a thread permanently, with its runs, files and subagents",
         answers={204: None},
         errors=(409,),
     )

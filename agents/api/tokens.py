@@ -34,7 +34,11 @@ class Tokens(ApiView):
         )
 
     @operation(
-        "create_token", "Make a token", body=TokenBody, answers={201: NewTokenShape}, errors=(409,)
+        "create_token",
+        "Create a token",
+        body=TokenBody,
+        answers={201: NewTokenShape},
+        errors=(409,),
     )
     def post(self, request: Request) -> Response:
         token, secret = create_own_token(person(request), **read_body(TokenBody, request))

@@ -55,7 +55,7 @@ class RunTranscript(ApiView):
 
     @operation(
         "get_run_transcript",
-        "Read what was said in a run",
+        "Read the messages of a run",
         query=TranscriptQuery,
         answer=Page(MessageShape),
     )
@@ -71,7 +71,7 @@ class ThreadTranscript(ApiView):
 
     @operation(
         "get_thread_transcript",
-        "Read what was said in a thread",
+        "Read the messages of a thread",
         query=TranscriptQuery,
         answer=Page(MessageShape),
     )
@@ -98,7 +98,10 @@ class ToolCalls(ApiView):
     scopes: ClassVar = {"GET": TokenScope.READ}
 
     @operation(
-        "list_tool_calls", "List a run's calls", query=ToolCallQuery, answer=Page(ToolCallShape)
+        "list_tool_calls",
+        "List the tool calls of a run",
+        query=ToolCallQuery,
+        answer=Page(ToolCallShape),
     )
     def get(self, request: Request, run_id: str) -> Response:
         calls = ToolCall.objects.filter(run=run_of(person(request), run_id))
@@ -120,7 +123,7 @@ class OneToolCall(ApiView):
 
     @operation(
         "get_tool_call",
-        "Read a call with its whole input and result",
+        "Read a tool call with its full input and result",
         query=OneToolCallQuery,
         answer=WholeToolCallShape,
     )
@@ -148,7 +151,7 @@ class ResumeRun(ApiView):
 
     @operation(
         "resume_run",
-        "Go on with a run that failed, was cancelled or came to a limit",
+        "Resume a run that failed, was cancelled or reached a limit",
         body=ResumeBody,
         answers={201: RunShape},
         errors=(409,),
@@ -185,7 +188,7 @@ class Artifacts(ApiView):
         user = person(request)
         run = run_of(user, run_id)
         if run.owner_id != user.pk:
-            raise NotAllowed("The files of a run are its owner's alone.")
+            raise NotAllowed("Only the owner of a run can read its files.")
         found = artifacts_of(run)
         shown = [
             {
@@ -200,7 +203,7 @@ class Artifacts(ApiView):
 
 
 def _url(run: Run, path: str) -> str:
-    # A subagent writes to the directories of its own thread.
+    # A subagent writes to the directories of its thread, not of the parent's.
     place = reverse("api:file-content", kwargs={"thread_id": run.thread_id})
     return f"{place}?{urlencode({'path': path})}"
 

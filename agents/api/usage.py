@@ -45,7 +45,7 @@ class Usage(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
-    @operation("list_usage", "What was used, by day", query=UsageQuery, answer=UsageDaysShape)
+    @operation("list_usage", "List the usage by day", query=UsageQuery, answer=UsageDaysShape)
     def get(self, request: Request) -> Response:
         days = read_query(UsageQuery, request)["days"]
         rows = usage_by_day(person(request), days, zone_of(settings.TIME_ZONE))

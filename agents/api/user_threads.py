@@ -1,6 +1,6 @@
-"""Endpoints for the threads of all users, for operators. Their files are not part of it.
+"""Endpoints for the threads of all users, for operators. They do not serve the threads' files.
 
-`threads` has a person's own, and nobody else's.
+The endpoints in `threads` serve only the threads of the caller.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ USER_THREADS = Managed(
     actions=(
         Action(
             name="erase",
-            summary="Erase a thread of any user with its runs and files, for good",
+            summary="Erase a thread of any user permanently, with its runs and files",
             call=_erase,
             may="erase",
             answer=ErasedShape,

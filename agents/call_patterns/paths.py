@@ -63,7 +63,7 @@ class PathReading:
         )
 
     def occurs(self, pattern: str, tool: str, tool_input: Any, *, sandbox: bool) -> bool:
-        """Return whether a path matches, ignoring case, or whether a search covers such a path.
+        """Return whether a path matches, ignoring case, or a search covers a matching path.
 
         Raises `TooMuchToRead`.
         """

@@ -17,11 +17,11 @@ _PATTERN = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-z0-9*-]+(\.[a-z0-9*-]+)
 _PLAIN = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
 _OUTSIDE = r"""\s<>,;:"()\[\]@"""
 _ENCODED = "xn--"
-"""The beginning of a label that stands for one with other letters."""
+"""The prefix of a label in ASCII for a label with other letters."""
 _PART = rf"[^{_OUTSIDE}]"
 _INTERNATIONAL = LatePattern(rf"({_PART}+)@({_PART}*[\x{{80}}-\x{{10ffff}}]{_PART}*)")
 _MOST_LETTERS = 50_000
-"""Of international domains that are put in their ASCII form for one call."""
+"""Maximum characters of international domains that one call converts to ASCII."""
 _LONGEST = 1_000
 """Maximum characters of an address."""
 

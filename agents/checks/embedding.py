@@ -57,8 +57,8 @@ def _users() -> Iterator[CheckMessage]:
     user = get_user_model()
     if not issubclass(user, PermissionsMixin):
         yield Error(
-            f"The user model {settings.AUTH_USER_MODEL} has no groups and permissions: nobody "
-            "could be given an agent, or the right to approve.",
+            f"The user model {settings.AUTH_USER_MODEL} has no groups and permissions. Agents "
+            "cannot be shared, and approvers cannot be named.",
             hint=f"Let it inherit from django.contrib.auth.models.PermissionsMixin. {_DOCS}",
             id="vel.E021",
         )
@@ -91,8 +91,8 @@ def _databases() -> Iterator[CheckMessage]:
     options = default.settings_dict.get("OPTIONS") or {}
     if default.vendor == "sqlite" and options.get("transaction_mode") != "IMMEDIATE":
         yield Warning(
-            "SQLite's transactions do not begin as writers: under load some fail at once with "
-            "“database is locked”.",
+            "SQLite transactions do not start as writers: under load some fail with “database is "
+            "locked”.",
             hint='DATABASES["default"]["OPTIONS"] = {"transaction_mode": "IMMEDIATE", "timeout": '
             '20, "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"}',
             id="vel.W020",
@@ -181,11 +181,11 @@ def _middleware(has_pages: bool) -> Iterator[CheckMessage]:
 
 
 _WHY = {
-    _SESSION: "nobody could be signed in",
-    _CSRF: "other sites could send forms in the name of who is signed in",
-    _AUTH: "nobody could be signed in",
-    _MESSAGES: "the pages could not say what was done",
-    _ORIGIN: "the audit log would not know who acts, and from where",
+    _SESSION: "users cannot sign in",
+    _CSRF: "other sites could send forms in the name of a signed-in user",
+    _AUTH: "users cannot sign in",
+    _MESSAGES: "the pages could not show the results of actions",
+    _ORIGIN: "the audit log would not know the user and the address of requests",
 }
 
 

@@ -40,8 +40,8 @@ def check_tools(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         reserved = sorted(name for name in names if name.startswith(item.tool_prefix))
         if item.tool_prefix and reserved:
             message = (
-                f'settings.VEL["TOOLS"]: {reserved[0]!r} begins as the tools of {item.tool_source} '
-                "do: give it another name with @tool(name=…)."
+                f'settings.VEL["TOOLS"]: {reserved[0]!r} starts with the prefix of the tools of '
+                f"{item.tool_source}. Choose another name with @tool(name=…)."
             )
             return [Error(message, hint=_HINT, id="vel.E014")]
     return []

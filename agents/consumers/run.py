@@ -291,10 +291,11 @@ class MessageFrame(Frame):
 
     def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
         if run.owner_id != user.pk:
-            raise NotAllowed("Only its owner may go on with a thread.")
+            raise NotAllowed("Only the owner of a thread can send messages to it.")
         if run.parent_id is not None:
             raise Conflict(
-                "A subagent answers to its agent: write to the run that started it.",
+                "A subagent's run does not accept messages. Send the message to the run that "
+                "started it.",
                 code="subagent",
             )
         request = RunRequest(

@@ -120,7 +120,7 @@ class Hooks:
     """
 
     async def before_agent(self, run: RunInfo) -> None:
-        """Runs before model calls and other costs, each time that a worker takes the run.
+        """Act before model calls and other costs, each time that a worker takes the run.
 
         It can raise `EndRun`.
         """

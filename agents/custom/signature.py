@@ -84,8 +84,8 @@ def read_signature(function: Callable[..., Any], name: str) -> Signature:
         model.model_json_schema()
     except (PydanticUserError, NameError, TypeError, ValueError) as error:
         raise InvalidTool(
-            f"The parameters of the tool {name!r} cannot be told to a model: "
-            f"{str(error).splitlines()[0]} Use types that JSON can hold."
+            f"The parameters of the tool {name!r} have no JSON schema: "
+            f"{str(error).splitlines()[0]} Use types that JSON supports."
         ) from error
     return Signature(model, tuple(fields), tuple(positional), context)
 
@@ -105,13 +105,13 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
 def _check_name(tool: str, parameter: inspect.Parameter) -> None:
     if parameter.kind in _VARIADIC:
         raise InvalidTool(
-            f"The tool {tool!r} takes {parameter}: name each parameter, so that a model can be "
-            "told of it."
+            f"The tool {tool!r} takes {parameter}. Give each parameter a name, so that the model "
+            "can see it."
         )
     if parameter.name.startswith("_") or hasattr(BaseModel, parameter.name):
         raise InvalidTool(
-            f"The parameter {parameter.name!r} of the tool {tool!r} has a name that cannot be "
-            "used here: choose another."
+            f"The parameter {parameter.name!r} of the tool {tool!r} has a reserved name. Choose "
+            "another name."
         )
 
 
@@ -148,7 +148,7 @@ class ToolContext:
 
     >>> @tool
     ... def who(context: ToolContext) -> str:
-    ...     "Tell the session."
+    ...     "Return the session."
     ...     return context.session_id
     >>> agent = create_deep_agent(
     ...     scripted_model([{"tool_calls": [("who", {})]}, "Done."]), tools=[who], sandbox=False

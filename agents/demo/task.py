@@ -1,4 +1,4 @@
-"""What the demo asks for, and where its files lie in the sandbox."""
+"""The task of the demo, and the paths of its files in the sandbox."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ made, with"""
 
 @dataclass(frozen=True)
 class DemoTask:
-    """What is asked. `outputs` are the names of what a finished run has left in `OUTPUTS`."""
+    """The task. `outputs` are the names of the files that a completed run has left in `OUTPUTS`."""
 
     text: str
     outputs: tuple[str, ...]
@@ -58,7 +58,7 @@ class DemoTask:
     with_database: bool = True
 
     def without_database(self) -> DemoTask:
-        """The same for an agent that has no database: one subagent checks the figures."""
+        """Return the task for an agent without a database: one subagent checks the figures."""
         text = self.text.replace(_DATABASE, "").replace(_CHECKS, _ONE_CHECK)
         return replace(self, text=text, with_database=False)
 
@@ -108,7 +108,7 @@ TASKS = tuple(each for task in (PLAIN, WITH_TOOLBOX) for each in (task, task.wit
 
 
 def task_in(message: str) -> DemoTask | None:
-    """The task that a message asks for, however its lines are broken."""
+    """Return the task that a message asks for, independent of its line breaks."""
     said = " ".join(message.split())
     return next((task for task in TASKS if " ".join(task.text.split()) in said), None)
 
@@ -125,15 +125,15 @@ Program = Literal[
 
 
 def data_bytes() -> bytes:
-    """The daily records as CSV; `data/README.md` names their source and licence."""
+    """Return the daily records as CSV. `data/README.md` names their source and licence."""
     return files("agents.demo").joinpath("data", DATA_NAME).read_bytes()
 
 
 def database_path() -> Path:
-    """The same records as a SQLite file, which is only ever opened for reading."""
+    """Return the same records as a SQLite file, which is opened only for reading."""
     return Path(str(files("agents.demo").joinpath("data", DATABASE_FILE)))
 
 
 def program(name: Program) -> str:
-    """The text of a program that the offline script runs in the sandbox. It never runs here."""
+    """Return the text of a program that the offline script runs in the sandbox, never here."""
     return files("agents.demo").joinpath("programs", name).read_text(encoding="utf-8")

@@ -58,12 +58,12 @@ _LIMITS = Limits(
 )
 _SHOWN_LIMITS = replace(_LIMITS, memory=512 * 1024**2, memory_total=512 * 1024**2)
 _ENDINGS = {
-    3: "it is damaged, or not what its name says",
+    3: "it is damaged, or its content does not match its name",
     4: "it needs a password",
-    5: "there is no text in it (a scan, perhaps)",
-    6: "it unpacks to more than a file may",
+    5: "it contains no text; it may be a scan",
+    6: "its unpacked content is larger than the limit for a file",
 }
-TOO_MUCH = "reading it took more time or memory than a file may"
+TOO_MUCH = "reading it took more time or memory than the limit for a file"
 FAILED = "it could not be read"
 
 

@@ -8,15 +8,15 @@ from enum import StrEnum
 
 class CrashPoint(StrEnum):
     CLAIMED = "claimed"
-    REPLIED = "replied"  # the model has replied; nothing of it is stored
+    REPLIED = "replied"  # the model has replied; the reply is not stored
     REPLY_WRITTEN = "reply_written"
     STARTED_WRITTEN = "started_written"
     TOOL_DONE = "tool_done"  # the tool has run; its result is not stored
     RESULTS_WRITTEN = "results_written"
     BLOCKED = "blocked"  # a middleware has refused a call; that is not stored
-    SUMMARISED = "summarised"  # a summary is written; nothing of it is stored
+    SUMMARISED = "summarised"  # a summary is written, but not stored
     COMPACTED = "compacted"  # it is stored, but not used in a request
-    MODEL_DOWN = "model_down"  # another model is about to continue; nothing of it is stored
+    MODEL_DOWN = "model_down"  # another model is about to continue; this is not stored
     FELL_BACK = "fell_back"  # it is stored, but the other model has not been called
 
 

@@ -304,7 +304,7 @@ def limit_reached(session: Session) -> tuple[str, str] | None:
 
 @contextmanager
 def wall_seconds_left(session: Session) -> Iterator[None]:
-    """Stop the driver at the end of the run's wall time, whatever it waits for."""
+    """Stop the driver at the end of the run's wall time, in any wait."""
     seconds = session.spec.max_seconds
     if seconds is None:
         yield

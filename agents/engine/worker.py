@@ -161,7 +161,7 @@ class Worker(Resources):
                 await provider.close()
             await self._end_threads()
             self._stopped.set()
-            # All block for a moment; nothing else is left on the loop.
+            # All block for a moment; the loop has no other tasks left.
             flush_spans()
             for part in self.parts:
                 part.join()

@@ -1,8 +1,8 @@
-"""Removing a feature from a database that has used it.
+"""Remove a feature from a database that has used it.
 
-Django knows nothing of the tables of an app that is not installed. They keep their foreign keys,
-so that deleting a thread or a user can fail. Therefore a feature is removed here first, and then
-from the settings.
+Django ignores the tables of an app that is not installed. They keep their foreign keys, so that
+deleting a thread or a user can fail. Therefore a feature is removed here first, and then from the
+settings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agents.services.audit import record
 from agents.services.errors import Conflict, NotFound
 
 PREFIX = "vel_"
-"""How the labels of Vel's own features begin."""
+"""The prefix of the labels of Vel's own features."""
 
 
 def feature_named(name: str) -> FeatureConfig:
@@ -51,7 +51,7 @@ def remove_feature(feature: FeatureConfig) -> None:
         raise Conflict(f"{feature.label} is needed by {', '.join(needed_by)}: remove that first.")
     if alive := sum(1 for process in seen_processes() if process.is_alive):
         raise Conflict(
-            f"{alive} processes of Vel use this database: stop Vel, then remove the feature."
+            f"{alive} processes of Vel use this database. Stop Vel, then remove the feature."
         )
     count = rows_of(feature)
     for config, prepare in collect("removal", "BEFORE_REMOVAL"):
@@ -59,8 +59,8 @@ def remove_feature(feature: FeatureConfig) -> None:
             prepare()
     # Before: the way back of some migrations gives permissions to another app.
     ContentType.objects.filter(app_label=feature.label).delete()
-    # By itself: SQLite cannot change tables inside another transaction. If this process ends in
-    # between, the same command makes the tables again, and removes them and the rest.
+    # Outside a transaction: SQLite cannot change tables in one. If this process ends in between,
+    # the same command creates the tables again, and removes them and the rest.
     if feature.label in {app for app, _ in MigrationRecorder(connection).applied_migrations()}:
         call_command("migrate", feature.label, "zero", interactive=False, verbosity=0)
     with transaction.atomic():

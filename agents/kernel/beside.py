@@ -76,7 +76,9 @@ class Beside:
             if result.done() and not result.cancelled():
                 raise  # the function's own
             self._give_up(over, thread)
-            raise TimeoutError(f"it took longer than {seconds:g} s, and may still go on") from None
+            raise TimeoutError(
+                f"it took longer than {seconds:g} s, and may still be running"
+            ) from None
         except CancelledError:
             self._give_up(over, thread)
             raise TimeoutError("the call was cancelled") from None
@@ -117,8 +119,7 @@ class Beside:
 
         `await here(make)` awaits `make()` in the task of the caller, and returns its result. The
         function gets its exceptions of the types `visible`. Others are raised here, and cancel the
-        function. Also raises its own exceptions, and `TimeoutError` after `seconds` of its own
-        time.
+        function. Also raises its own exceptions, and `TimeoutError` after it has run for `seconds`.
         """
         loop = asyncio.get_running_loop()
         requests: asyncio.Queue[tuple[Callable[[], Awaitable[Any]], Future[Any]]] = asyncio.Queue()

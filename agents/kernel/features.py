@@ -1,12 +1,12 @@
 """Features: Django apps that extend Vel, and the discovery of their extensions.
 
 A feature is an app whose config is a `FeatureConfig`. Its extensions are lists in modules with
-fixed names, for example `middleware.MIDDLEWARE` or `api.urlpatterns`. The part of Vel that uses
-such a list reads it with `collect`. No other part of Vel knows the features.
+fixed names, for example `middleware.MIDDLEWARE` or `api.urlpatterns`. The part of Vel that uses a
+list reads it with `collect`. No other part of Vel knows the features.
 
 Work of features in workers.
 
-Features list periodic work in their `jobs.JOBS`, and parts of a worker with threads of their own in
+Features list periodic work in their `jobs.JOBS`, and parts of a worker with separate threads in
 their `jobs.PARTS`.
 """
 
@@ -193,7 +193,7 @@ def feature_jobs() -> list[Job]:
 
 
 class WorkerPart:
-    """The base class of parts with threads of their own: each worker has one of each class.
+    """The base class of parts with separate threads: each worker has one of each class.
 
     Use it for work that blocks, for example for calls of other servers: a `Job` would block the
     worker's runs.
@@ -209,10 +209,10 @@ class WorkerPart:
         """
 
     def close(self) -> None:
-        """Start no more work. Returns immediately."""
+        """Accept no new work. Return immediately."""
 
     def join(self) -> None:
-        """Wait for running work, after `close`: some seconds at most."""
+        """Wait for current work, after `close`: some seconds at most."""
 
 
 def feature_parts() -> list[WorkerPart]:

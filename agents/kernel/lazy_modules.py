@@ -3,8 +3,8 @@
     with lazy_modules:
         from sqlalchemy import exc  # 0.2 s
 
-`exc` stands for the module `sqlalchemy.exc`, which is imported when one of its attributes is read.
-Type checkers, linters and import contracts see ordinary imports. The block can contain only
+`exc` is a proxy of the module `sqlalchemy.exc`, which is imported when one of its attributes is
+read. Type checkers, linters and import contracts see ordinary imports. The block can contain only
 `from package import module`. Python 3.15 has this as `lazy from … import …` (PEP 810).
 
 Use it only for modules that most processes never need, and write the measured cost in a comment; or

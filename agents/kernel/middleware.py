@@ -154,9 +154,9 @@ class RunContext(ABC):
     async def in_thread(
         self, function: Callable[..., T], *arguments: Any, to_its_end: bool = False
     ) -> T:
-        """Run blocking code on a thread of its own.
+        """Run blocking code on a separate thread.
 
-        With `to_its_end`, the result is returned even if the hook is cancelled meanwhile.
+        With `to_its_end`, the result is returned even if the hook is cancelled during the call.
         """
 
     @abstractmethod
@@ -266,7 +266,7 @@ class ModelRequest(_Committing):
 
         Raises `FenceLost`, and `RuntimeError` for a request with another purpose than `step`.
         """
-        raise RuntimeError(f"A model call for the purpose {self.purpose!r} cannot begin an epoch.")
+        raise RuntimeError(f"A model call for the purpose {self.purpose!r} cannot start an epoch.")
 
     async def discard(self, reply: Reply) -> None:
         """Add a reply that is not stored to the totals of the run: the call is made again.
@@ -364,7 +364,7 @@ class Middleware:
     def load(self, context: LoadContext) -> object | End | None:
         """Return the state of a claim for `run.state`, in the transaction of the claim.
 
-        None: the run needs nothing of this middleware, and none of its hooks is called.
+        None: the run does not use this middleware, and its hooks are not called.
         """
 
     async def before_agent(self, run: RunContext) -> End | None:

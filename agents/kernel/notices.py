@@ -1,9 +1,9 @@
 """Notices: facts for people who may not look at a page of Vel.
 
-The code that stores such a fact announces it in the same transaction, for example when a run
-requests approval. Features that inform people list functions in `notices.LISTENERS`; each gets the
-notice. A message is often sent later and more than once. Therefore a notice has only an id, and its
-kind creates the message when it is sent. Features list their kinds in `notices.KINDS`.
+The code that stores a fact announces it in the same transaction, for example when a run requests
+approval. Features that inform people list functions in `notices.LISTENERS`; each gets the notice. A
+message is often sent later and more than once. Therefore a notice has only an id, and its kind
+creates the message when it is sent. Features list their kinds in `notices.KINDS`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class NoticeKind:
     """The name of `Message.data` in the JSON for programs."""
     model: ClassVar[str] = ""
     """The model of the subject, such as `agents.Run`, for the admin."""
-    no_longer: ClassVar[str] = "Nobody needs to hear of it any more."
+    no_longer: ClassVar[str] = "The message is no longer needed."
     """The reason for not sending a notice for which `is_needed` is false."""
 
     def is_needed(self, subject_id: str) -> bool:
@@ -103,8 +103,8 @@ def _find() -> None:
         if type(other) is not kind:
             raise ImproperlyConfigured(
                 f"{type(other).__module__}.{type(other).__qualname__} and "
-                f"{kind.__module__}.{kind.__qualname__} both have type = {kind.type!r}: give one "
-                "of them a type of its own."
+                f"{kind.__module__}.{kind.__qualname__} both have type = {kind.type!r}. Give one "
+                "of them another type."
             )
     _kinds.update(found)
     _listeners.extend(entries("notices", "LISTENERS"))

@@ -77,8 +77,8 @@ class AgentOptions(BaseModel):
     def check(self, spec: Any) -> None:
         """Refuse these options for `spec`, the `agents.spec.AgentSpec` that would have them.
 
-        Raises `agents.services.errors.InvalidRequest`, whose message starts with the name of the
-        field.
+        Raises `agents.services.errors.InvalidRequest` with a message that starts with the field's
+        name.
         """
 
     def pinned(self, agent: Any) -> dict[str, Any]:

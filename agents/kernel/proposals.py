@@ -1,11 +1,11 @@
 """Decisions of people other than approvals of tool calls: proposals, and requests about a run.
 
-Proposals are changes that the decision of a person makes, not a tool.
+Proposals are changes made by a person's decision, not by a tool.
 
 A tool returns the proposal of an input (`Tool.proposes`), and so does a mount of the file tools
-(`agents.kernel.mounts`). Such a call always waits for a person, and the decision makes the change
-in its own transaction: nothing can change between the two. A feature declares each kind of change
-in the list `PROPOSALS` of its module `proposals`.
+(`agents.kernel.mounts`). The call always waits for a person, and the decision makes the change in
+its own transaction: nothing can change between the two. A feature declares each kind of change in
+the list `PROPOSALS` of its module `proposals`.
 
 A request about a run names no call. A feature declares each kind in the list `RUN_REQUESTS` of its
 module `run_requests`.
@@ -50,7 +50,7 @@ class Proposal:
     """JSON values that a decision is bound to, in addition to the tool and its input."""
     can_be_edited: bool = True
     is_private: bool = False
-    """Only the owner of the run sees and decides the request: nobody else, with any permission.
+    """Only the owner of the run sees and decides the request, independent of permissions.
 
     One approval is enough then. The log of the run, which others may read, does not show the input.
     """
@@ -125,8 +125,8 @@ class ProposalKind:
 
         `spec` is the `agents.spec.AgentSpec` of the run.
 
-        If not, the tool is called. It makes the change itself, or requests it beside the run
-        (`agents.services.approvals.asking.ask_beside`).
+        If not, the tool is called. It makes the change itself, or requests it without stopping the
+        run (`agents.services.approvals.asking.ask_beside`).
         """
         return True
 

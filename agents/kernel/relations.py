@@ -1,11 +1,11 @@
 """Relations of an agent: fields of its definition that are rows of a feature.
 
 A feature lists instances of `AgentRelation` in its `relations.RELATIONS`. The rows refer to the
-agent: a `ManyToManyField` of the feature's model to `agents.Agent`, whose `related_name` is the
-name of the relation. The field is part of the agent's file, of its form in the admin, of the REST
-API and of the audit log. The data that a run needs of the rows becomes part of each version.
+agent: a `ManyToManyField` of the feature's model to `agents.Agent` with the name of the relation as
+`related_name`. The field is part of the agent's file, of its form in the admin, of the REST API and
+of the audit log. The data that a run needs of the rows becomes part of each version.
 
-Rows of an `OwnRows` belong to one agent: a `ForeignKey` with such a `related_name`.
+Rows of an `OwnRows` belong to one agent: a `ForeignKey` with the same `related_name`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from agents.kernel.features import collect
 class AgentRelation:
     """A field of agents. Its rows have a `name`, which the definition of an agent uses.
 
-    Methods that refuse a value raise `agents.services.errors.InvalidRequest`, whose message starts
-    with the name of the field.
+    Methods that refuse a value raise `agents.services.errors.InvalidRequest` with a message that
+    starts with the field's name.
     """
 
     name: ClassVar[str]

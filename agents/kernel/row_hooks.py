@@ -102,7 +102,7 @@ def register(hooks: type[RowHooks]) -> None:
     if other is not None:
         raise ImproperlyConfigured(
             f"{_name(other)} and {hooks.__module__}.{hooks.__qualname__} both have waits_for = "
-            f"{hooks.waits_for!r}: give one of them a reason of its own."
+            f"{hooks.waits_for!r}: give one of them another reason."
         )
     _registered.append(hooks())
     _sort()
@@ -111,7 +111,7 @@ def register(hooks: type[RowHooks]) -> None:
 def _load() -> None:
     """Register the hooks of the features, once in this process.
 
-    Another thread that needs a hook meanwhile waits: no run may end without the hooks.
+    Another thread that needs a hook at this time waits: no run may end without the hooks.
     """
     if _is_loaded:
         return

@@ -28,7 +28,7 @@ class SessionState:
     name: str
     """The key of the part in the state."""
     empty: Mapping[str, Any]
-    """The part of a session that has nothing of the feature."""
+    """The part of a session that has not used the feature."""
     read: Callable[[str], dict[str, Any]]
     """Return the part for the thread with this id, as JSON."""
     check: Callable[[Any, SessionAgent], dict[str, Any]]

@@ -72,8 +72,8 @@ class Tool(Generic[Input]):
     trial: Callable[[ToolContext, Input], Awaitable[Preview | ToolResult]] | None = None
     """Returns a preview of a call's changes without making them, or an error result.
 
-    Such a call always requires approval, which applies to the preview. Before the call is made, it
-    is tried again; if the preview has changed, it requires a new approval.
+    The call always requires approval, which applies to the preview. Before the call is made, it is
+    tried again; if the preview has changed, it requires a new approval.
     """
     leaves_machine: bool = False
     """Whether its input is sent to another machine, although its effect is READ."""

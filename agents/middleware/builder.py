@@ -52,14 +52,14 @@ class BuilderMiddleware(Middleware):
         return [
             Tool(
                 "list_agent_parts",
-                "What agents can be made of: templates, tools, databases, services.",
+                "List parts of agents: templates, tools, databases, services.",
                 NoInput,
                 self._list,
                 Effect.READ,
             ),
             Tool(
                 "check_agent",
-                "Say what is wrong with the definition of a new agent; makes nothing.",
+                "Check the definition of a new agent; does not create it.",
                 DefinitionInput,
                 self._check,
                 Effect.READ,

@@ -50,7 +50,8 @@ class Subagents(Protocol):
     async def start(self, orders: Sequence[TaskOrder], at_once: int) -> Sequence[str]:
         """Return the ids of this call's runs, in the order of `orders`.
 
-        The first call of the method creates them. At most `at_once` runs of this run work at once.
+        The first call of the method creates them. At most `at_once` runs of this run work in
+        parallel.
         """
 
     async def report(self, run_ids: Sequence[str]) -> Sequence[SubagentReport]:

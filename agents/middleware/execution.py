@@ -210,7 +210,7 @@ class ExecutionMiddleware(Middleware):
                 f"bash process. {network_sentence(context.spec)}{_toolbox(context)}\n\n"
                 f"```\n{layout(context.spec)}\n```\n\n"
                 "All work with files goes through commands (`ls`, `cat`, `python3`, "
-                "here-documents). Look into /sandbox/user_uploads for what the user sent"
+                "here-documents). Look into /sandbox/user_uploads for the user's files"
                 + (_ANSWER if context.spec.read_only else _DELIVER)
             )
         if "execute" in context.tool_names or "execute_python" in context.tool_names:
@@ -256,7 +256,7 @@ _THROUGH = "through the HTTP proxy that the environment variables name"
 def network_sentence(spec: AgentSpec) -> str:
     """Return a sentence about the reachable network, for the prompt."""
     if spec.network == "full":
-        return f"Commands reach public internet addresses {_THROUGH}, and nothing else."
+        return f"Commands reach only public internet addresses {_THROUGH}."
     if spec.network == "none" or not spec.allowed_hosts:
         return "There is no network."
     named = ", ".join(spec.allowed_hosts[:_MOST_NAMED])

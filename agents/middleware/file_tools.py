@@ -70,8 +70,8 @@ FILE_TOOLS: tuple[FileTool, ...] = (
     ),
     FileTool(
         "read_file",
-        "Read a text file with line numbers. While has_more, go on with offset (lines to skip), in "
-        "a cut line with line_offset (characters).",
+        "Read a text file with line numbers. While has_more, continue at offset (lines to skip), "
+        "in a cut line at line_offset (characters).",
         ReadFileInput,
         "read",
         lambda files, given: files.read_file(

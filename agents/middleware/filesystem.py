@@ -92,7 +92,7 @@ def _edited(cwd: str) -> Callable[[EditFileInput], Proposed | None]:
 LAYOUT = """\
 /sandbox/
 ├── skills/        read-only: skill packages
-├── user_uploads/  read-only: what the user uploaded
+├── user_uploads/  read-only: uploads of the user
 ├── shared/        read-write: shared with subagents
 ├── outputs/       read-write: deliverables, which the user sees and downloads
 └── workspace/     read-write: scratch; relative paths and commands start here"""
@@ -149,12 +149,12 @@ class FilesystemMiddleware(Middleware):
             seen = ", which commands see under the same paths"
             if not context.runs_commands:
                 tree, seen = tree.replace("relative paths and commands", "relative paths"), ""
-            where = f"Files lie in this tree{seen}:\n\n```\n{tree}\n```\n\n"
+            where = f"Files are in this tree{seen}:\n\n```\n{tree}\n```\n\n"
             where += "" if reads else "Put what the user should get into /sandbox/outputs. "
         elif self.files is None:
-            where = "Files are kept with this conversation; paths begin with a slash. "
+            where = "Files are kept with this conversation; paths start with a slash. "
         else:
-            where = "Files lie in a storage of the user's program; paths begin with a slash. "
+            where = "Files are in a storage of the user's program; paths start with a slash. "
         where += self._about_commands(context)
         if reads:
             how = "You can change no file: put what you found into your answer. Read"

@@ -1,6 +1,7 @@
 """The files that a program gives to its agent, as `FilesystemMiddleware(backend)`.
 
-Vel's own backends are used directly. Code of the program runs beside the engine, with a time limit.
+Vel's own backends are used directly. Code of the program runs outside the engine, with a time
+limit.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ class ProgramFiles:
     def of(cls, backend: Any) -> ProgramFiles:
         """Return the files of a backend of Vel or of the program.
 
-        A SandboxFilesystemBackend as its top is left out: an agent has a sandbox of its own there.
+        A SandboxFilesystemBackend as its top is left out, because the agent has its own sandbox
+        there.
         """
         default, routes = _flat(file_backend(backend))
         return cls(None if type(default) is sandboxed.SandboxFilesystemBackend else default, routes)
@@ -116,7 +118,7 @@ def _usable(backend: FileBackend, read_only: bool) -> FileBackend:
 
 
 def _checked(backend: FileBackend) -> AdaptedBackend:
-    """Return a program's backend; each call of it runs beside the engine."""
+    """Return a program's backend. Each call of it runs outside the engine."""
     found = backend if isinstance(backend, AdaptedBackend) else AdaptedBackend(backend)
     return found.with_call(_beside)
 

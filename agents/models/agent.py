@@ -1,4 +1,4 @@
-"""Agents as their teams define them, and the versions that runs pin."""
+"""Agents, and the versions of their definitions that runs pin."""
 
 from __future__ import annotations
 
@@ -38,19 +38,21 @@ class Agent(models.Model):
         Group,
         blank=True,
         related_name="approves_for",
-        help_text=_("People of these groups decide what waits in this agent's runs."),
+        help_text=_("Members of these groups decide the approval requests of this agent's runs."),
     )
     definition = JSONTextField(
         default=dict,
         blank=True,
         editable=False,
-        help_text=_("Options by name, without those that have a column or their default."),
+        help_text=_(
+            "Options by name. Options with a column of their own or a default value are left out."
+        ),
     )
     toolkit = models.CharField(
         max_length=64,
         blank=True,
         editable=False,
-        help_text=_("Names the tools of the Python program that it belongs to."),
+        help_text=_("The fingerprint of the Python program's tools."),
     )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -61,15 +63,14 @@ class Agent(models.Model):
     )
     groups = models.ManyToManyField(Group, blank=True, related_name="agents")
     everyone = models.BooleanField(
-        default=False, help_text=_("Every signed-in user may start runs with it.")
+        default=False, help_text=_("Every signed-in user can start runs with it.")
     )
     mcp_tool = models.BooleanField(
         _("MCP tool"),
         default=False,
         db_default=False,
         help_text=_(
-            "Whoever may use it may also call it as a tool, from an MCP client "
-            "(docs/guides/mcp.md)."
+            "Users of the agent can also call it as a tool from an MCP client (docs/guides/mcp.md)."
         ),
     )
     is_active = models.BooleanField(default=True)
@@ -82,7 +83,7 @@ class Agent(models.Model):
         permissions = [
             ("configure_sandbox", _("Can change an agent's sandbox and network")),
             ("share_agent", _("Can let others use an agent")),
-            ("configure_approval", _("Can change what an agent asks, and who approves it")),
+            ("configure_approval", _("Can change an agent's approval rules and approvers")),
         ]
 
     def __init__(self, *columns: Any, **fields: Any) -> None:
@@ -119,7 +120,7 @@ def _options() -> Any:
 
 
 class AgentVersion(models.Model):
-    """An agent at the start of a run. Rows are never changed."""
+    """The definition of an agent at the start of a run. Rows are never changed."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""Approval requests. Each is bound to exactly the data that the person saw."""
+"""Approval requests, each bound to exactly the data that the person saw, and grants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ApprovalKind(models.TextChoices):
 
 
 def request_kinds() -> list[tuple[str, Any]]:
-    """Return the kinds of requests with their labels: of calls, of proposals, and about a run."""
+    """Return the kinds of requests with their labels: tool calls, proposals, requests of runs."""
     kinds = [*collect("proposals", "PROPOSALS"), *collect("run_requests", "RUN_REQUESTS")]
     return [*ApprovalKind.choices, *((kind.name, kind.label) for _, kind in kinds)]
 
@@ -40,20 +40,20 @@ class ApprovalRequest(models.Model):
     tool = models.CharField(max_length=200)
     input = JSONTextField()
     preview = JSONTextField(
-        null=True, blank=True, help_text=_("What a trial of the call has shown.")
+        null=True, blank=True, help_text=_("The result of a trial of the call.")
     )
-    prompt = models.TextField(blank=True, help_text=_("Why it is asked."))
+    prompt = models.TextField(blank=True, help_text=_("Why approval is required."))
     allowed_decisions = models.JSONField(default=list)
     digest = models.CharField(max_length=64)
     workspace_generation = models.PositiveBigIntegerField(default=0)
     approvals_needed = models.PositiveSmallIntegerField(
-        default=1, help_text=_("How many different people must approve.")
+        default=1, help_text=_("The number of different people who must approve.")
     )
     self_approval = models.BooleanField(
         default=True, help_text=_("Whether the run's owner may approve.")
     )
     is_private = models.BooleanField(
-        default=False, help_text=_("Whether nobody but the run's owner sees and decides it.")
+        default=False, help_text=_("Whether only the run's owner can see and decide it.")
     )
     first_approver = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -113,7 +113,7 @@ class ApprovalGrant(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text=_("Whose runs it covers. Empty: the runs of everybody."),
+        help_text=_("The user whose runs it covers. Empty: all users."),
     )
     thread = models.ForeignKey(
         Thread,
@@ -121,7 +121,7 @@ class ApprovalGrant(models.Model):
         null=True,
         blank=True,
         related_name="grants",
-        help_text=_("The one conversation that it covers. Empty: all."),
+        help_text=_("The thread that it covers. Empty: all threads."),
     )
     reason = models.TextField(blank=True)
     max_uses = models.PositiveIntegerField()
@@ -134,7 +134,7 @@ class ApprovalGrant(models.Model):
         null=True,
         blank=True,
         related_name="grants",
-        help_text=_("The request with whose approval it was given."),
+        help_text=_("The approved request that created it."),
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"

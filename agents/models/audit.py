@@ -1,4 +1,4 @@
-"""The audit log: all changes and decisions, with their actors. Rows are added and never changed."""
+"""The audit log: all changes and decisions, with their actors. Entries are append-only."""
 
 from __future__ import annotations
 
@@ -58,20 +58,25 @@ class AuditEntry(models.Model):
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     created_at = models.DateTimeField(_("when"), auto_now_add=True)
     actor = models.CharField(
-        _("who"), max_length=200, blank=True, help_text=_("Empty: nobody, as when time runs out.")
+        _("who"),
+        max_length=200,
+        blank=True,
+        help_text=_("The name of the user. Empty: no person, for example when a request expires."),
     )
     actor_id = models.CharField(
-        max_length=64, blank=True, help_text=_("The id of the user. Empty: no user of Vel's.")
+        max_length=64, blank=True, help_text=_("The id of the user. Empty: not a user of Vel.")
     )
     door = models.CharField(max_length=10, choices=Door.choices)
     address = models.CharField(
-        max_length=100, blank=True, help_text=_("The other end of the connection.")
+        max_length=100, blank=True, help_text=_("The address of the client.")
     )
     credential = models.CharField(
         max_length=100, blank=True, help_text=_("An API token, or an account of this machine.")
     )
-    action = models.CharField(max_length=60, help_text=_("As in agent.changed."))
-    kind = models.CharField(max_length=40, help_text=_("What sort of thing it was done to."))
+    action = models.CharField(
+        max_length=60, help_text=_("The name of the action, for example agent.changed.")
+    )
+    kind = models.CharField(max_length=40, help_text=_("The kind of the object."))
     target_id = models.CharField(max_length=64, blank=True)
     target = models.CharField(_("on what"), max_length=300, blank=True)
     changes = JSONTextField(default=dict)

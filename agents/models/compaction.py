@@ -14,7 +14,7 @@ class CompactionAuthor(models.TextChoices):
 
     MODEL = "model", _("the model")
     JOURNAL = "journal", _("Vel, from the journal")
-    CLIPPING = "clipping", _("nobody: long texts were cut")
+    CLIPPING = "clipping", _("no summary: long texts were cut")
 
 
 class Compaction(models.Model):
@@ -39,13 +39,14 @@ class Compaction(models.Model):
     by = models.CharField(max_length=10, choices=CompactionAuthor.choices)
     summary = models.TextField(blank=True)
     opening = models.TextField(
-        blank=True, help_text=_("What the model reads in place of what is left out.")
+        blank=True, help_text=_("The text that replaces the omitted messages for the model.")
     )
     files = models.JSONField(
-        default=list, help_text=_("Files that were written in what is left out.")
+        default=list, help_text=_("Files that were written in the omitted messages.")
     )
     message_files = models.JSONField(
-        default=dict, help_text=_("Where messages lie that were cut, by the number of their run.")
+        default=dict,
+        help_text=_("Files with the full text of cut messages, by the number of their run."),
     )
     tokens_before = models.PositiveIntegerField()
     tokens_after = models.PositiveIntegerField()

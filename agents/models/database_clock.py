@@ -34,7 +34,7 @@ class DatabaseNow(Func):
 
 
 def database_now() -> float:
-    """Return the current time in seconds since 1970, with a query of its own."""
+    """Query the current time of the database. Return it in seconds since 1970."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {now_sql()}")  # a constant
         return float(cursor.fetchone()[0])

@@ -19,16 +19,21 @@ class Machine(models.Model):
 
     name = models.CharField(primary_key=True, max_length=NAME_LENGTH)
     identity = models.CharField(
-        max_length=64, help_text=_("Of its data directory: two machines may not have one name.")
+        max_length=64,
+        help_text=_(
+            "Identifies its data directory, so that two machines cannot use the same name."
+        ),
     )
     incarnation = models.PositiveIntegerField(default=1)
     shares_workspaces = models.BooleanField(default=False)
     is_draining = models.BooleanField(
-        default=False, help_text=_("It begins nothing, and gives its threads to others.")
+        default=False, help_text=_("It starts no runs and moves its threads to other machines.")
     )
     joined_at = models.FloatField()
     seen_at = models.FloatField()
-    dead_at = models.FloatField(null=True, blank=True, help_text=_("When it was declared dead."))
+    dead_at = models.FloatField(
+        null=True, blank=True, help_text=_("The time when it was declared dead.")
+    )
 
     class Meta:
         ordering = ["name"]

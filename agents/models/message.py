@@ -24,25 +24,29 @@ class Message(models.Model):
     """A person's message, a model's reply, or a note for the model.
 
     `content` is the JSON text of a list of content blocks. It is written once and sent to the model
-    unchanged. Results of tools are not here: they are derived from the journal (`ToolCall`). They
-    come after the reply, whose position is 0, and before the notes of its turn.
+    unchanged. Results of tools are not stored here: they are derived from the journal (`ToolCall`).
+    In the conversation they follow the reply (position 0) and precede the notes of its turn.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="messages")
     turn = models.PositiveIntegerField(
-        help_text=_("0 for the person's message, else the number of the model call in the run.")
+        help_text=_(
+            "0 for the person's message, otherwise the number of the model call in the run."
+        )
     )
     position = models.PositiveSmallIntegerField(
         default=0,
         db_default=0,
-        help_text=_("Its place in the turn. 0: the message or the reply. Else a note after it."),
+        help_text=_(
+            "Its place in the turn. 0: the message or the reply. From 1: the notes after it."
+        ),
     )
     author = models.CharField(
         max_length=100,
         blank=True,
         default="",
         db_default="",
-        help_text=_("Who wrote it: person, agent, model, or what wrote a note. Empty: unknown."),
+        help_text=_("The author: person, agent, model, or the source of a note. Empty: unknown."),
     )
     role = models.CharField(max_length=10, choices=MessageRole.choices)
     content = models.TextField()
@@ -53,7 +57,7 @@ class Message(models.Model):
     cache_read_tokens = models.PositiveIntegerField(default=0)
     cache_write_tokens = models.PositiveIntegerField(default=0)
     cost_microusd = models.PositiveBigIntegerField(
-        null=True, help_text=_("Of this reply. Null: its price is not known, or was not stored.")
+        null=True, help_text=_("The cost of this reply. Null: unknown.")
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -53,17 +53,21 @@ class Run(models.Model):
         help_text=_("The call that delegated to it."),
     )
     parent_index = models.PositiveSmallIntegerField(
-        default=0, help_text=_("Its place among the tasks of that call.")
+        default=0, help_text=_("Its position in the tasks of that call.")
     )
-    depth = models.PositiveSmallIntegerField(default=0, help_text=_("0: a person's own run."))
+    depth = models.PositiveSmallIntegerField(
+        default=0, help_text=_("The number of ancestors. 0: not a subagent.")
+    )
     subagent = models.CharField(
-        max_length=100, blank=True, help_text=_("Which subagent of its parent's agent it is.")
+        max_length=100, blank=True, help_text=_("The name of the subagent.")
     )
     subagent_spec = models.JSONField(
-        null=True, blank=True, help_text=_("What a subagent runs under, made of its parent's.")
+        null=True,
+        blank=True,
+        help_text=_("The subagent's specification, derived from the parent's."),
     )
     is_awaited = models.BooleanField(
-        default=False, help_text=_("Its parked parent goes on when it has ended.")
+        default=False, help_text=_("Whether its parked parent run continues when it has ended.")
     )
     agent_version = models.ForeignKey(AgentVersion, on_delete=models.PROTECT, related_name="runs")
     owner = models.ForeignKey(
@@ -78,43 +82,50 @@ class Run(models.Model):
     wake_at = models.FloatField(
         null=True,
         blank=True,
-        help_text=_("When a parked run goes on by itself: seconds since 1970, the database's."),
+        help_text=_(
+            "When a parked run continues automatically, in seconds since 1970 on the database's "
+            "clock."
+        ),
     )
     executor = models.CharField(
         max_length=100,
         default=POOL,
-        help_text=_("`pool`, or the one process that may drive it."),
+        help_text=_("`pool`, or the only process that can drive it."),
     )
     source = models.CharField(
-        max_length=20, default="api", help_text=_("Which door it came through.")
+        max_length=20,
+        default="api",
+        help_text=_("The interface that started it, for example api or cli."),
     )
     trigger = models.CharField(
         max_length=ID_LENGTH,
         null=True,
         blank=True,
-        help_text=_("The id of the trigger that started it, or its first ancestor."),
+        help_text=_("The id of the trigger that started it or its root run."),
     )
     has_begun = models.BooleanField(
         default=False,
         db_default=False,
         editable=False,
-        help_text=_("A driver has settled what it has until its end."),
+        help_text=_("Whether a driver has stored the values that stay fixed until its end."),
     )
     opening_note = models.TextField(
-        blank=True, help_text=_("What the model is told beside the person's message.")
+        blank=True, help_text=_("A note that the model receives with the person's message.")
     )
     has_uploads = models.BooleanField(
-        default=False, help_text=_("Files came with the message, or lay there untold.")
+        default=False, help_text=_("Whether there are uploads that the model has not seen yet.")
     )
     attachments = models.TextField(
         blank=True,
-        help_text=_("Blocks beside the message, as JSON: its files, pictures by their ids."),
+        help_text=_("Content blocks of attached files as JSON, with pictures as ids."),
     )
     output_schema = JSONTextField(
-        null=True, blank=True, help_text=_("The form of its final answer, asked for with it.")
+        null=True, blank=True, help_text=_("The JSON Schema requested for its final answer.")
     )
     structured_output = JSONTextField(
-        null=True, blank=True, help_text=_("The value of its final answer, in the form asked for.")
+        null=True,
+        blank=True,
+        help_text=_("The value of its final answer, valid for the requested schema."),
     )
     resumed_from = models.ForeignKey(
         "self",
@@ -122,25 +133,25 @@ class Run(models.Model):
         null=True,
         blank=True,
         related_name="resumed_by",
-        help_text=_("The ended run of its thread that it goes on with."),
+        help_text=_("The ended run that it continues."),
     )
     is_copy = models.BooleanField(
         default=False,
         editable=False,
-        help_text=_("Conversation that a fork took over from another thread: nothing ran here."),
+        help_text=_("Whether a fork copied it from another thread. It was not executed here."),
     )
     is_erased = models.BooleanField(
         default=False,
         db_default=False,
         editable=False,
-        help_text=_("Its thread is on its way out."),
+        help_text=_("Whether its thread is being erased."),
     )
     uncounted_from = models.PositiveIntegerField(
         null=True,
         default=1,
         db_default=1,
         editable=False,
-        help_text=_("Replies from this turn on are not in the totals of use. Null: all are."),
+        help_text=_("The first turn whose reply is not in the usage totals. Null: all are."),
     )
     finish_reason = models.CharField(max_length=50, blank=True)
     error_code = models.CharField(max_length=50, blank=True)
@@ -148,7 +159,7 @@ class Run(models.Model):
     message_refused = models.BooleanField(
         default=False,
         editable=False,
-        help_text=_("The run failed because of its message: no model reads it."),
+        help_text=_("Whether its message was refused. Models never receive it then."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -223,14 +234,14 @@ class RunClock(models.Model):
     lease_until = models.FloatField(null=True)
     lease_holder = models.CharField(max_length=100, blank=True)
     lost_drivers = models.PositiveSmallIntegerField(
-        default=0, help_text=_("Drivers in a row that died before the model's next reply.")
+        default=0, help_text=_("Consecutive drivers that died before the model's next reply.")
     )
     seq = models.PositiveBigIntegerField(default=0)
     cancel_requested = models.BooleanField(default=False)
     cancel_reason = models.CharField(max_length=200, blank=True)
     turn = models.PositiveIntegerField(default=0)
     active_ms = models.PositiveBigIntegerField(
-        default=0, help_text=_("Time that drivers spent on it; waiting for people does not count.")
+        default=0, help_text=_("Time that drivers spent on it, without waiting for people.")
     )
     input_tokens = models.PositiveBigIntegerField(default=0)
     output_tokens = models.PositiveBigIntegerField(default=0)
@@ -238,11 +249,11 @@ class RunClock(models.Model):
     cache_write_tokens = models.PositiveBigIntegerField(default=0)
     cost_microusd = models.PositiveBigIntegerField(default=0)
     cost_known = models.BooleanField(
-        default=True, help_text=_("False once a call was made whose price is not known.")
+        default=True, help_text=_("False after a model call with an unknown price.")
     )
     noticed = models.BooleanField(
         default=False,
-        help_text=_("Another process has changed something of it since it was claimed."),
+        help_text=_("Whether another process has changed the run since it was claimed."),
     )
 
     class Meta:

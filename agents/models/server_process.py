@@ -28,11 +28,13 @@ class ServerProcess(models.Model):
     version = models.CharField(max_length=50, blank=True)
     started_at = models.FloatField(default=0)
     seen_at = models.FloatField(default=0)
-    driven = models.PositiveIntegerField(default=0, help_text=_("Runs that it drives now."))
+    driven = models.PositiveIntegerField(
+        default=0, help_text=_("Runs that it drives at the moment.")
+    )
     capacity = models.PositiveIntegerField(default=0)
-    streams = models.PositiveIntegerField(default=0, help_text=_("Event streams open in it."))
+    streams = models.PositiveIntegerField(default=0, help_text=_("Open event streams."))
     limits = models.TextField(
-        blank=True, help_text=_("What keeps the limits of its sandboxes, as JSON.")
+        blank=True, help_text=_("The mechanisms that enforce its sandboxes' limits, as JSON.")
     )
     counters = models.TextField(blank=True)
 

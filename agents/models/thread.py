@@ -27,7 +27,7 @@ class Thread(models.Model):
         max_length=200,
         null=True,
         blank=True,
-        help_text=_("The caller's own session id, unique per owner."),
+        help_text=_("The session id that the caller chose, unique for each owner."),
     )
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="threads")
     owner = models.ForeignKey(
@@ -40,7 +40,10 @@ class Thread(models.Model):
         blank=True,
         related_name="family",
         db_index=False,
-        help_text=_("The thread whose shared files a subagent's has. Null: a person's own."),
+        help_text=_(
+            "For a subagent's thread, the thread whose shared files it uses. Null: not a "
+            "subagent's."
+        ),
     )
     forked_from = models.ForeignKey(
         "agents.Run",
@@ -48,71 +51,75 @@ class Thread(models.Model):
         null=True,
         blank=True,
         related_name="forks",
-        help_text=_("The run with whose conversation it begins."),
+        help_text=_("The run from which it was forked."),
     )
     forked_turn = models.PositiveIntegerField(
-        null=True, blank=True, help_text=_("The last turn of that run which it has.")
+        null=True, blank=True, help_text=_("The last turn that it copied from that run.")
     )
     title = models.CharField(max_length=200, blank=True)
     host = models.CharField(
         max_length=255,
         blank=True,
-        help_text=_("The machine that holds the workspace. Empty: any may take it."),
+        help_text=_("The machine with the workspace. Empty: any machine can take it."),
     )
     placement = models.PositiveIntegerField(
         default=0,
         db_default=0,
         editable=False,
-        help_text=_("Counts how often it has left a machine; its first thread's counts."),
+        help_text=_("How often it has left a machine. Only the value of the root thread is used."),
     )
     lost_host = models.CharField(
         max_length=255,
         blank=True,
         db_default="",
         editable=False,
-        help_text=_("The machine that died with its files; its next run tells the model."),
+        help_text=_(
+            "The machine that died with its files. The model receives a note in the next run."
+        ),
     )
     workspace_path = models.CharField(
         max_length=1000,
         blank=True,
-        help_text=_("A directory of the caller's that is the workspace. Empty: one of Vel's own."),
+        help_text=_(
+            "The caller's directory that is used as the workspace. Empty: a directory of Vel."
+        ),
     )
     workspace_rules = models.JSONField(
         default=dict,
         blank=True,
         help_text=_(
-            "Which files of that directory the agent may change in addition (allow_write), or may "
-            "not (protect), as lists of patterns."
+            "Lists of patterns for that directory: files that the agent can also change "
+            "(allow_write) and files that it cannot change (protect)."
         ),
     )
     skill_directories = models.JSONField(
         default=list,
         blank=True,
-        help_text=_("Directories of skills on this machine that the caller named."),
+        help_text=_("Skill directories on this machine that the caller named."),
     )
     sandbox_uid = models.PositiveBigIntegerField(
-        null=True, blank=True, unique=True, help_text=_("The host account of its commands.")
+        null=True, blank=True, unique=True, help_text=_("The uid of its commands on the host.")
     )
     workspace_generation = models.PositiveBigIntegerField(
-        default=0, help_text=_("Counts every write to the workspace and every command.")
+        default=0, help_text=_("The number of writes to the workspace and of commands.")
     )
     time_zone = models.CharField(max_length=64, default="UTC")
     prompt_values = models.JSONField(
         null=True,
         blank=True,
-        help_text=_("What variables in prompts stand for, by name, from its beginning on."),
+        help_text=_("The values of variables in prompts, by name, fixed when the thread starts."),
     )
     erased_at = models.DateTimeField(
         null=True,
         blank=True,
         editable=False,
-        help_text=_("Since when its rows and files are on their way out."),
+        help_text=_("When erasing its rows and files started."),
     )
     copied_bytes = models.PositiveBigIntegerField(
         default=0,
         db_default=0,
         editable=False,
-        help_text=_("Of a fork that has its files still: bytes of files that it began with."),
+        help_text=_("Bytes of files that a fork copied and still has."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -154,17 +161,17 @@ class Epoch(models.Model):
     number = models.PositiveIntegerField()
     agent_version = models.ForeignKey(AgentVersion, on_delete=models.PROTECT, related_name="+")
     first_run = models.PositiveIntegerField(
-        null=True, help_text=_("The number of the run that began it. Null: not recorded.")
+        null=True, help_text=_("The number of the run that started it. Null: not recorded.")
     )
     first_turn = models.PositiveIntegerField(
-        default=1, help_text=_("Replies of that run from this model call on keep their thoughts.")
+        default=1, help_text=_("The first model call of that run whose reply keeps its thoughts.")
     )
     part_keys = models.JSONField(
         default=dict,
-        help_text=_("What identifies the content of features in the prompt, by their names."),
+        help_text=_("Keys of the features' content in the prompt, by feature."),
     )
     provider = models.CharField(max_length=50)
-    head = JSONTextField(help_text=_("Its bytes are sent: the order of keys is part of them."))
+    head = JSONTextField(help_text=_("Sent byte for byte, so the order of keys matters."))
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -11,9 +11,9 @@ class TokenScope(models.TextChoices):
     READ = "read", _("read runs and approvals")
     RUN = "run", _("start and cancel runs")
     APPROVE = "approve", _("decide approvals, revoke grants")
-    MANAGE = "manage", _("change agents and their resources, as memory, databases and budgets")
+    MANAGE = "manage", _("change agents and their resources: memory, databases, budgets")
     ADMIN = "admin", _("manage users, groups, tokens and machines")
-    MCP = "mcp", _("use agents as MCP tools, and nothing else")
+    MCP = "mcp", _("use agents as MCP tools only")
 
 
 class ApiToken(models.Model):
@@ -23,7 +23,9 @@ class ApiToken(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
     )
     name = models.CharField(max_length=100, blank=True)
-    prefix = models.CharField(max_length=12, help_text=_("Its first characters, to tell it by."))
+    prefix = models.CharField(
+        max_length=12, help_text=_("The first characters, which identify the token.")
+    )
     digest = models.CharField(max_length=64, unique=True)
     scopes = models.JSONField(default=list)
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -13,7 +13,7 @@ from agents.states import OPEN_CALLS, ToolCallStatus
 
 
 class Effect(models.TextChoices):
-    """What a call can change. This decides whether it can run again after a crash."""
+    """The effect of a call, which decides whether it can run again after a crash."""
 
     READ = "read", _("reads")  # only rows that commit together with its result
     WRITE = "write", _("changes the workspace")
@@ -30,7 +30,9 @@ class ToolCall(models.Model):
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tool_calls")
     turn = models.PositiveIntegerField()
-    position = models.PositiveSmallIntegerField(help_text=_("Its place among the turn's calls."))
+    position = models.PositiveSmallIntegerField(
+        help_text=_("Its position in the calls of the turn.")
+    )
     call_id = models.CharField(max_length=200)
     tool = models.CharField(max_length=200)
     input = models.TextField()
@@ -46,7 +48,7 @@ class ToolCall(models.Model):
         blank=True,
         db_index=False,
         related_name="tool_calls",
-        help_text=_("The standing permission that let it run unasked."),
+        help_text=_("The grant that allowed it without a request."),
     )
     attempt = models.PositiveSmallIntegerField(default=0)
     is_error = models.BooleanField(default=False)
@@ -66,7 +68,7 @@ class ToolCall(models.Model):
                 fields=["grant"], condition=models.Q(grant__isnull=False), name="tool_call_grant"
             ),
         ]
-        permissions = [("approve_toolcall", _("Can decide what waits for approval"))]
+        permissions = [("approve_toolcall", _("Can decide approval requests"))]
 
     def __str__(self) -> str:
         return f"{self.tool} {self.call_id}"

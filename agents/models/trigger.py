@@ -17,7 +17,7 @@ from agents.models.thread import Thread
 
 class ThreadPolicy(models.TextChoices):
     NEW = "new", _("a new thread each time")
-    ONE = "one", _("go on in one thread")
+    ONE = "one", _("one thread for all runs")
 
 
 class Trigger(models.Model):
@@ -33,7 +33,7 @@ class Trigger(models.Model):
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,
         related_name="%(class)ss",
-        help_text=_("Whose runs they are: the owner's rights and limits apply."),
+        help_text=_("The owner of its runs. The owner's permissions and limits apply."),
     )
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="%(class)ss")
     message = models.TextField()
@@ -47,7 +47,7 @@ class Trigger(models.Model):
         blank=True,
         related_name="+",
         editable=False,
-        help_text=_("The one thread, once it has begun."),
+        help_text=_("The thread of all its runs, after the first run."),
     )
     is_enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -2,7 +2,7 @@
 
 A provider turns a `PromptHead` and an append-only list of messages into one streamed reply.
 Canonical content blocks are the Messages API's blocks (text, thinking, redacted_thinking, tool_use,
-tool_result, image); a provider with another wire format derives its own from them. Data that such a
+tool_result, image); a provider with another wire format derives its own from them. Data that this
 provider must get back unchanged is in thinking and redacted_thinking blocks with its `origin`.
 
 Thoughts in messages to the model: only for the API that they came from.

@@ -284,7 +284,7 @@ def with_preview(review: Review, tool: str, preview: Mapping[str, Any]) -> Revie
     known = call_reviews().get(tool)
     if known is not None and known.with_preview is not None:
         return known.with_preview(review, preview)
-    shown = fields_section("What it would do, as it was tried", preview)
+    shown = fields_section("Effect of the call in a trial", preview)
     return Review(review.title, (*review.sections, shown), review.notes)
 
 

@@ -53,7 +53,7 @@ class Unreadable:
     reason: str
 
 
-NOT_LOOKED_UP = Unreadable("What the file holds now was not looked up.")
+NOT_LOOKED_UP = Unreadable("The current content of the file was not read.")
 
 
 @dataclass(frozen=True, slots=True)

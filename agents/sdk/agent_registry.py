@@ -104,7 +104,7 @@ class AgentRegistry:
     def __init__(
         self, custom_agents: Mapping[str, AgentConfig | Mapping[str, Any]] | None = None
     ) -> None:
-        """Raises `SetupError` for a wrong type."""
+        """Add the types. Raises `SetupError` for a wrong type."""
         self._agents = _defaults()
         self._checks: list[WeakMethod[Check]] = []
         self._lock = threading.Lock()
@@ -155,7 +155,7 @@ class AgentRegistry:
             ids = " and ".join(name for name in found if ALIASES.get(name, name) == twice)
             raise SetupError(f"custom_agents: {ids} are names of one type: use one of them.")
         if len(own) > MAX_TYPES:
-            raise SetupError(f"custom_agents: {MAX_TYPES} types at most, and these are {len(own)}.")
+            raise SetupError(f"custom_agents: {MAX_TYPES} types at most, got {len(own)}.")
         return found
 
 

@@ -40,11 +40,11 @@ class BuiltInMiddleware(BaseMiddleware):
         """Raise `SetupError` if the other middleware or arguments contradict this one."""
 
     def begins_with(self) -> Mapping[str, Any]:
-        """Return the parts of the state with which each new session of an agent begins."""
+        """Return the parts of the state with which each new session of an agent starts."""
         return {}
 
     def follow(self, sessions: Sessions, session_id: str) -> None:
-        """Handle that an agent with this middleware begins or continues a session."""
+        """Handle that an agent with this middleware starts or continues a session."""
 
     def leave(self, sessions: Sessions) -> None:
         """Handle that the agent of these sessions is about to close. They can be read."""
@@ -121,10 +121,10 @@ def _refuse_overrides(item: BuiltInMiddleware, kind: type[BuiltInMiddleware]) ->
     ]
     if changed:
         raise SetupError(
-            f"middleware: {type(item).__name__} overrides {', '.join(changed)}, which an agent "
-            f"does not call: a {kind.__name__} configures what Vel has. To replace it, derive "
-            f"yours from BaseMiddleware, with other names of tools, and leave out Vel's "
-            f"({kind.leave_out})."
+            f"middleware: {type(item).__name__} overrides {', '.join(changed)}, but agents do not "
+            f"call it: a {kind.__name__} only configures Vel's own middleware. To replace that, "
+            "derive your class from BaseMiddleware, give its tools other names, and turn Vel's "
+            f"off ({kind.leave_out})."
         )
 
 

@@ -226,7 +226,7 @@ class DeepAgentConfig:
     and options of features.
     """
     hooks: list[Any] = field(default_factory=list)
-    """`Hooks` classes or instances, whose methods are called during its runs."""
+    """`Hooks` classes or instances. Their methods are called during its runs."""
     tool_retries: list[Mapping[str, Any]] = field(default_factory=list)
     """`{"tool", "attempts", "backoff"}` each: read-only calls that are repeated after a timeout or
     a lost connection.
@@ -369,8 +369,8 @@ class DeepAgentConfig:
         for option, is_given in without.items():
             if is_given:
                 raise SetupError(
-                    f"{option} contradicts profile='{SANDBOX_ONLY}', whose agents work with "
-                    "commands in the sandbox only: leave one of them out."
+                    f"{option} contradicts profile='{SANDBOX_ONLY}': these agents work only with "
+                    "commands in the sandbox. Remove one of them."
                 )
 
     def skill_directories(self) -> tuple[str, ...]:

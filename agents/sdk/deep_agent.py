@@ -248,9 +248,9 @@ class DeepAgent:
     def load_state(self, state: Mapping[str, Any], session_id: str | None = None) -> None:
         """Make a result of `get_state` the state of a session. Blocks for a moment.
 
-        The session is `session_id`, else that of the state, else the last one. What the state does
-        not have is removed from it. A session that does not exist yet starts with the state;
-        without any session, the next one that this agent starts.
+        The session is `session_id`, else that of the state, else the last one. Parts that the state
+        lacks are removed from it. A session that does not exist yet starts with the state; without
+        any session, the next one that this agent starts.
 
         Raises:
             SetupError: If the state cannot be restored, or if the session is at work. Nothing is
@@ -274,7 +274,7 @@ class DeepAgent:
         self._runner.add_subagent(subagent)
 
     def close(self) -> None:
-        """Release the engine, which stops with its last agent. Blocks until then."""
+        """Release the engine, which stops with its last agent. Blocks until it has stopped."""
         self._runner.close()
 
     async def aclose(self) -> None:

@@ -80,7 +80,7 @@ class RunInterrupted(AgentError):
     def __init__(self, session_id: str, interrupts: Sequence[Any]) -> None:
         names = ", ".join(str(event.metadata.get("tool_name")) for event in interrupts)
         super().__init__(
-            f"The run waits for a person to decide about {names or 'something'}: go on with "
+            f"The run waits for a person to decide about {names or 'a request'}. Continue with "
             f"agent.resume({session_id!r}) or agent.reject({session_id!r})."
         )
         self.session_id = session_id

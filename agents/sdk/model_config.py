@@ -20,7 +20,7 @@ with lazy_modules:
 class ModelConfig:
     """A model. None: as in the settings. `api_key` is not stored.
 
-    A dictionary with the same keys is accepted wherever this class is, and so is a model's name.
+    You can also use a dictionary with the same keys, or a model's name, instead of this class.
 
     >>> agent = create_deep_agent(ModelConfig("scripted", "echo", max_tokens=2_000))
     """
@@ -68,8 +68,8 @@ def checked_model_of_subagent(given: Model, what: str) -> Mapping[str, Any] | st
     found = checked_model(given, f"{what}: model")
     if isinstance(found, Mapping) and (wrong := sorted(found.keys() - SUBAGENT_MODEL_KEYS)):
         raise SetupError(
-            f"{what}: model has {', '.join(wrong)}. A subagent can have only a provider and a "
-            "model of its own: give the rest to the agent."
+            f"{what}: model has {', '.join(wrong)}. A subagent can set only provider and model. "
+            "Set the other options of the agent."
         )
     return found
 

@@ -285,12 +285,12 @@ class Runner:
     # The state of sessions --------------------------------------------------------------------
 
     def state(self, session_id: str | None) -> dict[str, Any]:
-        """Return the state of a session, also before it begins. Blocks."""
+        """Return the state of a session, also before it starts. Blocks."""
         _check_session(session_id)
         return self._states.read(*self.ready_now(), session_id)
 
     def load(self, given: Any, session_id: str | None) -> None:
-        """Restore a state in a session, or keep it until the session begins. Blocks.
+        """Restore a state in a session, or keep it until the session starts. Blocks.
 
         Raises `SetupError` and `Conflict`, and changes nothing then.
         """

@@ -1,4 +1,4 @@
-"""The states of an agent's sessions: stored ones, and those that sessions begin with."""
+"""The states of an agent's sessions: stored ones, and those that sessions start with."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class SessionStates:
         """`middleware` are Vel's own that the program has given."""
         self._middleware = middleware
         self._to_load: dict[str | None, dict[str, Any]] = {}
-        """Loaded states by session, until the session begins. None: the next one that begins."""
+        """Loaded states by session, until the session starts. None: the next one that starts."""
 
     def beginning(self, session_id: str | None) -> tuple[str | None, dict[str, Any]]:
-        """Return the state that a new session begins with, and its key for `begun`.
+        """Return the state that a new session starts with, and its key for `begun`.
 
         Without a loaded state, it has the parts that the middleware gives. Does not block.
         """
@@ -44,7 +44,7 @@ class SessionStates:
     def read(
         self, definition: definitions.Definition, owner: Any, session_id: str | None
     ) -> dict[str, Any]:
-        """Return the state of a session, also before it begins."""
+        """Return the state of a session, also before it starts."""
         found = None
         if session_id is not None:
             found = engine.ask(state.read_session, definition, owner, session_id).result()
@@ -61,7 +61,7 @@ class SessionStates:
         session_id: str | None,
         last_session_id: str | None,
     ) -> str | None:
-        """Restore a state in a session, or keep it until the session begins. Return the session.
+        """Restore a state in a session, or keep it until the session starts. Return the session.
 
         It is `session_id`, else that of the state, else the last one.
         """
@@ -92,7 +92,7 @@ def _try_state(keeper: Any, value: Any) -> None:
         turn = engine.worker.wait_for(keeper.reserve())
     except TimeoutError:
         raise SetupError(
-            f"load_state: the middleware {keeper.name} is at work in a session: wait for it."
+            f"load_state: the middleware {keeper.name} is in use by a session. Wait for its end."
         ) from None
     try:
         keeper.middleware.load_state(copy.deepcopy(value))

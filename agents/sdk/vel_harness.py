@@ -22,12 +22,12 @@ from agents.sdk.streaming.stream import StreamMode
 from agents.spec import SANDBOX_ONLY
 
 RESEARCH_PROMPT = """\
-You research a question until you can answer it: say first what has to be found out, look for it \
-in several places, delegate what can be looked at side by side, note each finding with where it \
-comes from, and tell what is certain from what is not. End with a report."""
+You research a question until you can answer it: list the points to find out first, look in \
+several places, delegate parallel searches, note each finding with its source, and separate \
+certain from uncertain results. End with a report."""
 CODING_PROMPT = """\
-You work on the code in your working directory: look at what is there before you change it, make \
-small changes that fit it, run its tests, and say what you changed and how you checked it."""
+You work on the code in your working directory: read it before you change it, make small \
+changes that fit it, run its tests, and report your changes and how you checked them."""
 
 
 @dataclass

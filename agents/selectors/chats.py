@@ -131,7 +131,7 @@ def _outcome_rows(run_ids: Collection[str]) -> QuerySet[RunEvent]:
 
 
 def asked_at(run: Run, approval_ids: Collection[str]) -> int:
-    """Return the seq of the event that parked `run` for these requests, 0 if there is none.
+    """Return the seq of the event that parked `run` for these requests, or 0.
 
     If the requests have been replaced, returns the last event that parked the run for approval.
     """

@@ -137,7 +137,7 @@ def _wake_ups() -> Iterator[Gauge]:
     age = 0.0 if oldest is None else max(0.0, time.time() - oldest)
     yield Gauge(
         "vel_wake_up_oldest_seconds",
-        "How long the oldest parked run has been due to go on.",
+        "The time for which the oldest due parked run has waited.",
         {(): age},
     )
 
@@ -168,7 +168,7 @@ def _processes() -> Iterator[Gauge]:
     )
     yield Gauge(
         "vel_worker_capacity",
-        "Runs that they can drive at once.",
+        "Runs that they can drive in parallel.",
         {(): sum(row.capacity for row in workers)},
     )
     yield Gauge(

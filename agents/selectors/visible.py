@@ -161,8 +161,8 @@ def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     """Return the requests that `user` can see, and can decide unless another person is required.
 
     These are requests of own runs, of kinds that the user can see, and of agents that a group of
-    the user approves for. With the permission to approve, all requests. Nobody sees private
-    requests of other people's runs.
+    the user approves for. With the permission to approve, all requests. Private requests are
+    visible only to the run's owner.
     """
     if not user.is_authenticated:
         return ApprovalRequest.objects.none()

@@ -41,11 +41,11 @@ def findings_in(files: Mapping[str, str]) -> list[FileFinding]:
 
 
 def require_accepted(findings: Iterable[FileFinding], accepted: bool) -> None:
-    """Raise `InvalidRequest` (code `findings`) if there are findings that nobody accepted."""
+    """Raise `InvalidRequest` (code `findings`) if there are findings that were not accepted."""
     found = list(findings)
     if found and not accepted:
         raise InvalidRequest(
-            f"The scanner has found {len(found)} suspicious places: read them, and accept the "
-            "findings if the text is to be kept as it is.",
+            f"The scanner found {len(found)} suspicious places. Read them, and accept the findings "
+            "to keep the text.",
             code="findings",
         )

@@ -1,7 +1,7 @@
 """URLs that Vel itself calls for people: https to public addresses, and hosts that operators list.
 
-The check of addresses is the same as in the sandboxes' network. A person with the right to store
-such a URL must not reach services of this host or its network through it.
+The check of addresses is the same as in the sandboxes' network. A person with the right to store a
+URL must not reach services of this host or its network through it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Placement: which of several machines has a thread's files, and so drives its runs.
 
 A thread belongs to the host that first drives a run of it in a sandbox. Subagents' threads belong
-to the host of their first thread, whose row is valid for the whole family. A single machine (no
+to the host of their first thread: its row is valid for the whole family. A single machine (no
 `VEL["HOST"]`), or hosts that share a file system, pin nothing.
 """
 
@@ -81,7 +81,7 @@ def take_home(thread: Thread) -> None:
     first = thread.root_id or thread.pk
     if Thread.every.filter(pk=first, host="").update(host=machine_name()):
         Thread.every.filter(root=first).update(host=machine_name())
-    must_be_here(thread, "go on there, or write to it through the pages or the API.")
+    must_be_here(thread, "continue there, or write to it through the pages or the API.")
 
 
 # The workers' queues ------------------------------------------------------------------------------

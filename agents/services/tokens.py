@@ -95,14 +95,15 @@ def create_own_token(
     Raises the errors of `create_token`, and `Conflict` if the person has too many tokens.
     """
     if not name.strip():
-        raise InvalidRequest("Give the token a name that says what it is for.")
+        raise InvalidRequest("Enter a name that describes the purpose of the token.")
     if days > MAX_OWN_DAYS:
-        raise InvalidRequest(f"A token of your own is for 1 to {MAX_OWN_DAYS} days.")
+        raise InvalidRequest(f"The lifetime of your token must be 1 to {MAX_OWN_DAYS} days.")
     # Two concurrent requests must not both get the last free place.
     get_user_model().objects.select_for_update().get(pk=user.pk)
     if in_force(ApiToken.objects.filter(user_id=user.pk)).count() >= MAX_OWN_TOKENS:
         raise Conflict(
-            f"You have {MAX_OWN_TOKENS} tokens in force: revoke one first.", code="too_many_tokens"
+            f"You have {MAX_OWN_TOKENS} valid tokens, which is the limit. Revoke one first.",
+            code="too_many_tokens",
         )
     return create_token(user, name=name, scopes=scopes, days=days)
 
@@ -125,7 +126,7 @@ def secret_in(header: str) -> str | None:
     """Return the secret in the value of an `Authorization` header; it can be invalid.
 
     Return None for other credentials, which are meant for a proxy: another scheme, or a bearer
-    token that does not begin with `vel_`.
+    token that does not start with `vel_`.
     """
     keyword, _, secret = header.strip().partition(" ")
     secret = secret.strip()

@@ -130,7 +130,9 @@ def remove_toolbox(name: str, *, by: AbstractBaseUser) -> None:
 
 def _must_manage(by: AbstractBaseUser) -> None:
     if not may_manage_toolboxes(by):
-        raise NotAllowed(f"Toolboxes are for staff with the permission {CONFIGURE}.")
+        raise NotAllowed(
+            f"Managing toolboxes requires staff status and the permission {CONFIGURE}."
+        )
 
 
 def _check(name: str, packages: Sequence[str]) -> None:

@@ -36,7 +36,7 @@ class ContextSettings(FeatureSettings):
     COMPACT_AT: Share = 0.8
     """The part of the room at which the conversation is compacted."""
     CLIP_TO: Share = 0.5
-    """If cutting old texts is enough to come to this part, nothing is summarised."""
+    """If cutting old texts is enough to reach this part, nothing is summarised."""
     KEEP_RECENT: Share = 0.2
     """The part that the last turns may take, which stay unchanged."""
     SUMMARY_TOKENS: Tokens = 4_000

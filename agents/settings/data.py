@@ -57,6 +57,8 @@ class DiskSettings(FeatureSettings):
 
     @property
     def sandbox_reserve(self) -> int:
-        """Free space at which file tools and commands stop writing. It is more than the reserve,
-        because a command can write for a moment before it is killed."""
+        """The free space at which file tools and commands stop writing.
+
+        It is more than the reserve, because a command can write for a moment before it is killed.
+        """
         return 2 * self.RESERVE_BYTES

@@ -27,14 +27,14 @@ class PageSettings(FeatureSettings):
             default="with `vel up` its own address, else `http://127.0.0.1:8000`",
         ),
     ] = "http://127.0.0.1:8000"
-    """Where people reach the pages: links in notifications begin with it."""
+    """The URL of the pages for people. Links in notifications start with it."""
     SOCKETS: Annotated[str, About(variables=())] = "/ws/"
     """Where browsers find the WebSockets of the pages, in [your own
     project](../guides/embedding.md)."""
     TRUSTED_PROXIES: Count = 0
-    """How many proxies in front append to `X-Forwarded-For`. The audit log and the limits of
-    addresses use the entry at this place from the right. Set it only if nobody else can connect
-    directly."""
+    """The number of proxies in front that append to `X-Forwarded-For`. The audit log and the limits
+    of addresses use the entry at this position from the right. Set it only if direct connections
+    are impossible."""
 
 
 class LimitSettings(FeatureSettings):

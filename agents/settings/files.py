@@ -20,9 +20,9 @@ class UploadSettings(FeatureSettings):
     """
 
     UPLOAD_BYTES: Bytes = 50_000_000
-    """What people may upload into one thread, in total."""
+    """The maximum of all uploads to one thread."""
     UPLOAD_FILES: Count = 100
-    """How many files people may upload into one thread."""
+    """The maximum number of files that people can upload to one thread."""
     UPLOAD_TYPES: tuple[str, ...] = ("text", "data", "office", "pdf", "image", "archive")
     """Kinds of files that are [accepted](../guides/uploads.md#what-is-taken). `other` accepts all
     the rest as bytes."""

@@ -11,7 +11,7 @@ _EXPECTED = "up to 63 letters, digits, dots and hyphens, or `hostname` for this 
 
 
 def machine_name(text: str) -> str:
-    """Return the name of this machine; `hostname` stands for its own. Raises `ValueError`."""
+    """Return the name of this machine. `hostname` means its host name. Raises `ValueError`."""
     name = socket.gethostname() if text == "hostname" else text
     if not _NAME.fullmatch(name):
         raise ValueError(_EXPECTED)

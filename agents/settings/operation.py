@@ -1,4 +1,4 @@
-"""What only operators decide."""
+"""Settings for operators."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ class MetricsSettings(FeatureSettings):
     """Metrics"""
 
     METRICS_TOKEN: Secret = ""
-    """Whoever sends it as `Authorization: Bearer` can read
+    """Clients that send it as `Authorization: Bearer` can read
     [`/metrics`](../operations/monitoring.md#metrics). Empty: no metrics are counted."""
 
 

@@ -39,7 +39,7 @@ def _fenced(text: str) -> str | None:
     if not marks:
         return None
     if len(marks) != 2 or marks[1][1].strip():
-        raise NoValue("The answer has several fenced blocks: give one JSON value and nothing else.")
+        raise NoValue("The answer has several fenced blocks. Give exactly one JSON value.")
     return text[marks[0].end() : marks[1].start()]
 
 
@@ -69,7 +69,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Reject duplicate names, which parsers handle differently."""
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise NoValue("The answer has an object in which a name stands twice.")
+        raise NoValue("The answer has an object with a duplicate name.")
     return made
 
 

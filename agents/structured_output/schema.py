@@ -112,7 +112,7 @@ class _Reader:
         reference = schema["$ref"]
         beside = set(schema) - _NOTES - set(_DEFINITIONS) - {"$ref"}
         if beside:
-            _refuse(place, f"has {min(beside)!r} beside $ref: put it where $ref leads to")
+            _refuse(place, f"has {min(beside)!r} next to $ref: put it where $ref leads to")
         parts = reference.split("/") if isinstance(reference, str) else []
         if len(parts) != 3 or parts[0] != "#" or parts[1] not in _DEFINITIONS:
             _refuse(f"{place}.$ref", "must be of the form #/$defs/NAME, within this schema")

@@ -160,7 +160,7 @@ def _reason(error: exceptions.ValidationError) -> str:
     wanted: Any = error.validator_value
     instance: Any = error.instance
     if word in ("anyOf", "oneOf") and error.context:
-        reason = f"fits none of the {len(wanted)} alternatives; {_nearest(error)}"
+        reason = f"does not fit any of the {len(wanted)} alternatives; {_nearest(error)}"
     elif word == "type":
         kinds = wanted if isinstance(wanted, str) else " or ".join(wanted)
         reason = f"must be of type {kinds}, got {_shown(instance)}"
@@ -209,16 +209,16 @@ def prompt_segment(schema_text: str) -> str:
     """Return a part of the system prompt, for all answers of an agent."""
     return (
         "## Form of the answer\n"
-        "Your final answer to each message is one JSON value that fits this JSON Schema, and "
-        f"nothing else: no words before or after it.\n\n{compact(schema_text)}"
+        "Your final answer to each message is only one JSON value that fits this JSON Schema, with "
+        f"no words before or after it.\n\n{compact(schema_text)}"
     )
 
 
 def message_note(schema_text: str) -> str:
     """Return a note for one message, about the answer to it."""
     return (
-        "[Vel: the final answer to this message must be one JSON value that fits this JSON Schema, "
-        f"and nothing else, no words before or after it: {compact(schema_text)}]"
+        "[Vel: the final answer to this message must be only one JSON value that fits this JSON "
+        f"Schema, with no words before or after it: {compact(schema_text)}]"
     )
 
 
@@ -229,9 +229,9 @@ def repair_text(problems: Sequence[Problem], schema_text: str = "") -> str:
     """
     listed = "\n".join(f"- {problem}" for problem in problems)
     return (
-        "Your answer does not fit the form that was asked for:\n"
+        "Your answer does not fit the requested form:\n"
         f"{listed}\n"
-        "Answer again with the whole JSON value and nothing else."
+        "Answer again with only the whole JSON value."
         f"{' It must fit this JSON Schema: ' + compact(schema_text) if schema_text else ''}"
     )
 

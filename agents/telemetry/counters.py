@@ -38,7 +38,9 @@ class Family:
 
 
 FAMILIES: Mapping[str, Family] = {
-    "vel_run_claims_total": Family("Runs that workers began or went on to drive.", ("recovered",)),
+    "vel_run_claims_total": Family(
+        "Runs that workers started or continued to drive.", ("recovered",)
+    ),
     "vel_runs_ended_total": Family("Runs that have ended, by how.", ("status",)),
     "vel_run_duration_seconds": Family(
         "From the request to the end of a run, waiting for people included.", ("status",), _LONG
@@ -62,7 +64,7 @@ FAMILIES: Mapping[str, Family] = {
         "How long commands in sandboxes took.", (), _SHORT
     ),
     "vel_sweeper_found_total": Family("Runs that a worker's sweeper found undriven."),
-    "vel_spans_total": Family("Spans, by what became of them: exported, or dropped.", ("outcome",)),
+    "vel_spans_total": Family("Spans, by outcome: exported or dropped.", ("outcome",)),
 }
 _CHOSEN = frozenset({"model", "tool", "outcome"})
 """Labels with values from people or other servers."""

@@ -11,5 +11,5 @@ register = template.Library()
 
 @register.filter(name="visible", is_safe=False)
 def visible_filter(value: object) -> str:
-    """Plain text, which the template goes on to escape."""
+    """Return plain text, which the template escapes."""
     return visible(str(value))

@@ -14,6 +14,6 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def vel_dashboard(context: dict[str, Any]) -> dict[str, Any]:
-    """Its parts, as `agents.admin.dashboard` has them; none where nobody is signed in."""
+    """Return the parts of `agents.admin.dashboard`, or nothing without a signed-in user."""
     request = context.get("request")
     return {} if request is None else dashboard(admin.site, request)

@@ -107,7 +107,7 @@ def _show_again(
     plan: ImportPlan | None = None,
     error: ServiceError | None = None,
 ) -> HttpResponse:
-    """Show the page with what was typed, and the changes or the problem."""
+    """Show the page with the typed values, and the changes or the problem."""
     context = _context(request, agent)
     if request.POST.get("action") == "save":
         context["fields"] |= {
@@ -122,7 +122,7 @@ def _show_again(
     if error is not None:
         context["problem"] = error.message
         if isinstance(error, Conflict):
-            # The next attempt is also one with what was seen, not with what is there now.
+            # The next attempt also uses the version that was seen, not the current one.
             context["is_stale"] = True
             context["base"] = request.POST.get("base", "")
     status = error.http_status if error is not None else 200

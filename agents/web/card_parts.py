@@ -68,7 +68,7 @@ def editors_of(row: ApprovalRequest) -> Iterable[Editor]:
         return
     whole = text_of(row.input) if isinstance(row.input, dict) else compact(row.input)
     if is_editable(whole):
-        yield Editor("json", "What should run instead, as JSON", escaped_json(whole))
+        yield Editor("json", "Input to run instead, as JSON", escaped_json(whole))
 
 
 def _content_editor(label: str, text: str) -> Editor:
@@ -94,9 +94,9 @@ def outcome_of(row: ApprovalRequest) -> Outcome:
         Decision.RESPOND: f"Answered by {by}",
     }
     ends = {
-        ApprovalStatus.EXPIRED: "Expired: nobody decided in time",
+        ApprovalStatus.EXPIRED: "Expired without a decision",
         ApprovalStatus.CANCELLED: "Withdrawn: the run was ended",
-        ApprovalStatus.SUPERSEDED: "Asked anew: what it showed has changed",
+        ApprovalStatus.SUPERSEDED: "Replaced by a new request: its content has changed",
     }
     text = words.get(Decision(row.decision), "") if row.decision else ""
     if row.status != ApprovalStatus.DECIDED:

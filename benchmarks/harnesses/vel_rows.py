@@ -21,7 +21,7 @@ TOOL = "read_todos"
 
 
 def make_site() -> User:
-    """Create a user and the two agents, whose tool reads rows of the database."""
+    """Create a user and two agents with a tool that reads rows of the database."""
     user = get_user_model().objects.create_superuser("bench")
     common = {"provider": "anthropic", "sandbox": False, "max_turns": 100_000, "owner": user}
     save_agent(Agent(name="Reader", slug=AGENT, **common))

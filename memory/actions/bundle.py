@@ -36,7 +36,7 @@ class ImportedFile:
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """The changes that an import would make. Files that only the memory has, `kept`, do not change.
+    """The changes that an import would make. `kept` files, only in the memory, do not change.
 
     `prompt` is None if the folder has no prompt, if it is unchanged, or if it was not requested.
     """

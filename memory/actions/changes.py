@@ -68,7 +68,7 @@ def append_to_file(
     except MemoryRefused as problem:
         raise InvalidRequest(str(problem)) from None
     if after == state.content:
-        raise InvalidRequest("There is nothing to add.")
+        raise InvalidRequest("The content to append is empty.")
     change = Change(
         path,
         Operation.APPEND,
@@ -125,7 +125,7 @@ def restore_revision(
     except NoSuchFile as problem:
         raise NotFound(str(problem)) from None
     if content == state.content:
-        raise InvalidRequest(f"{path} is as it was at revision {number}: nothing would change.")
+        raise InvalidRequest(f"{path} already has the content of revision {number}.")
     change = Change(
         path,
         Operation.RESTORE,
@@ -145,8 +145,8 @@ def check_may_change(agent: Agent, by: AbstractBaseUser, path: str = "") -> None
         raise NotAllowed(f"Only people who may use {agent.name} have a {PERSONAL}/ there.")
     if not may_change_file(by, agent, path):
         raise NotAllowed(
-            f"The memory of {agent.name} is changed by its owner, or by people with the "
-            "permission to approve."
+            f"Only the owner of {agent.name}, and people with the permission to approve, can "
+            "change its memory."
         )
 
 

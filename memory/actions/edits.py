@@ -50,7 +50,7 @@ from memory.queries.rows import file_at, files_of
 class Proposal:
     """An edit with the content before it (None: no file) and after it (None: deleted).
 
-    `person_id` is the person to whom the file belongs, None if it is the agent's.
+    `person_id` is the owner of the file, None for a file of the agent.
     """
 
     edit: MemoryEdit
@@ -77,7 +77,7 @@ def propose_edit(agent_id: str, edit: MemoryEdit, person_id: int | None = None) 
     if after is not None:
         check_edited_content(agent_id, path, after, owner_id)
         if after == state.content:
-            raise InvalidRequest(f"{path} is like this already: nothing would change.")
+            raise InvalidRequest(f"{path} already has this content: nothing would change.")
     others = memory_bytes(agent_id, owner_id, without=path)
     total = others + (size_of(after) if after is not None else 0)
     warnings = [*always_warnings(path, after), *size_warnings(total)]
@@ -188,7 +188,7 @@ def change_memory(agent_id: str, change: Change) -> int:
         raise _as_service_error(problem) from None
     agent = Agent.objects.get(pk=agent_id)
     # The revisions keep the contents. The audit entry records the person and the door. Its readers
-    # do not learn what a person's own files are about.
+    # do not learn the subjects of a person's own files.
     personal = is_personal(change.path)
     record(
         "memory.changed",
@@ -290,15 +290,15 @@ def _told(edit: MemoryEditRequest, revision: int, edited: str | None) -> str:
 def check_content(content: str) -> None:
     """Raise `InvalidEdit` for content that no file may have."""
     if "\x00" in content:
-        raise InvalidEdit("The content holds a NUL character, which no file may.")
+        raise InvalidEdit("The content contains a NUL character: remove it.")
     try:
         size = size_of(content)
     except UnicodeEncodeError:
-        raise InvalidEdit("The content holds half a character (a lone surrogate).") from None
+        raise InvalidEdit("The content contains half a character (a lone surrogate).") from None
     if size > MAX_FILE_BYTES:
         raise InvalidEdit(
             f"The content has {size:,} bytes and a file of the memory may have "
-            f"{MAX_FILE_BYTES:,}: keep what matters, or split it into several files."
+            f"{MAX_FILE_BYTES:,}: shorten it, or split it into several files."
         )
 
 
@@ -325,9 +325,9 @@ def _check_place(path: str, taken: Collection[str]) -> None:
     for other in taken:
         lower = other.lower()
         if lower == folded:
-            raise InvalidEdit(f"There is {other} already: names differ in more than their case.")
+            raise InvalidEdit(f"{other} already exists: names must differ in more than their case.")
         if lower.startswith(f"{folded}/"):
-            raise InvalidEdit(f"{path} is a directory: it holds {other}.")
+            raise InvalidEdit(f"{path} is a directory: it contains {other}.")
         if folded.startswith(f"{lower}/"):
             raise InvalidEdit(f"{other} is a file, not a directory.")
 
@@ -337,7 +337,7 @@ def store_change(agent_id: str, change: Change) -> int:
     """Make `change` the file's next revision and return its number.
 
     Raises `InvalidEdit` (size, place, no file to delete), and `Changed` if the file is not at
-    `base_revision`, also when another change commits at the same moment. Raises `InvalidPath` for
+    `base_revision`, also after a concurrent change. Raises `InvalidPath` for
     a file of `me/` without its person. The caller has checked the path. An error leaves no partial
     change.
     """
@@ -369,7 +369,7 @@ def store_change(agent_id: str, change: Change) -> int:
                 created_by_id=change.by_id,
             )
     except IntegrityError:
-        raise Changed(f"{change.path} has changed at this moment: look at it again.") from None
+        raise Changed(f"{change.path} has just changed: look at it again.") from None
     if change.content is None:
         file_at(agent_id, change.path, person_id).delete()
     else:

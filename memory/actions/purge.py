@@ -1,4 +1,4 @@
-"""Erasing the history of a memory file, so that its earlier contents cannot be read or restored."""
+"""Erase the history of a memory file, so that nobody can read or restore earlier contents."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _BY_RESULT = ("grep",)
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """What a purge erases: numbers of revisions and of decided edit requests.
+    """The numbers of revisions and of decided edit requests that a purge erases.
 
-    `threads` are the conversations that contain the texts, too, in their prompts, calls and
-    requests. A purge does not change them: their prompts must stay the
-    same, and people may need them. Erasing a conversation erases its texts.
+    `threads` are conversations that contain the texts, too, in their prompts, calls and requests. A
+    purge does not change them: their prompts must stay the same, and people may need them. Erasing
+    a conversation erases its texts.
     """
 
     revisions: int
@@ -51,7 +51,7 @@ class Purge:
 
 
 def plan_purge(agent: Agent, path: str, person_id: int | None = None) -> Purge:
-    """Return what `purge_history` would erase now, for `person_id` below `me/`.
+    """Return the result that `purge_history` would have now, for `person_id` below `me/`.
 
     Raises `InvalidRequest` and `NotFound`.
     """
@@ -75,11 +75,11 @@ def plan_purge(agent: Agent, path: str, person_id: int | None = None) -> Purge:
 
 @transaction.atomic
 def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str) -> Purge:
-    """Erase the contents and reasons of all states of the file but the current one.
+    """Erase the contents and reasons of all states of the file except the current one.
 
     The numbers, times and people of the revisions stay, and so does the current file. Decided edit
-    requests lose their texts, too; a request that waits keeps what it shows. The audit log says who
-    purged what. Raises `NotAllowed`, `InvalidRequest` and `NotFound`.
+    requests lose their texts, too; pending requests keep them. The audit log records the person and
+    the file. Raises `NotAllowed`, `InvalidRequest` and `NotFound`.
     """
     check_may_change(agent, by, path)
     person_id = reader_of(by, path)
@@ -141,11 +141,11 @@ def _requests(agent: Agent, path: str, person_id: int | None) -> QuerySet[Memory
 def _conversations_with(
     agent_id: str, path: str, person_id: int | None, since: datetime, until: datetime | None
 ) -> list[str]:
-    """Return the ids of threads that got a text which the file had between two moments.
+    """Return the ids of threads that contain a text of the file between two moments.
 
-    These are the threads whose prompts contain it or its description, whose calls read or write it,
-    and whose runs have proposed a change of it. `person_id` is the owner of a file of `me/`: only
-    the conversations of this person contain it. `until` None: the file is deleted.
+    These are threads with the text or its description in a prompt, with calls that read or write
+    the file, or with runs that proposed a change of it. `person_id` is the owner of a file in `me`;
+    only this person's conversations contain it. `until` None: the file is deleted.
     """
     epochs = Epoch.objects.annotate(text=Cast("head", TextField())).filter(
         _in_prompt(path), agent_version__agent=agent_id, created_at__gte=since

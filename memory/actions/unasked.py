@@ -1,4 +1,4 @@
-"""Edits that an agent saves without asking, if its owner has allowed this."""
+"""Save edits of an agent without asking, if its owner has allowed this."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TRIES = 5
 
 
 def may_save_unasked(run: Run, spec: AgentSpec, edit: MemoryEdit) -> bool:
-    """Return whether no person needs to decide about an edit. Raises `InvalidRequest`."""
+    """Return whether an edit needs no decision by a person. Raises `InvalidRequest`."""
     if spec.option(MemoryOptions).memory_saving != "save" or _policy_asks(spec):
         return False
     if edit.operation == "delete" or edit.path == ALWAYS or not edit.path.startswith("knowledge/"):
@@ -57,7 +57,7 @@ def save_unasked(run: Run, edit: MemoryEdit) -> None:
         )
         append_events(run.pk, [changed])
         return
-    raise Conflict(f"{edit.path} changes all the time: try again.", code="stale")
+    raise Conflict(f"{edit.path} keeps changing: try again.", code="stale")
 
 
 def _store(run: Run, proposal: Proposal) -> int:

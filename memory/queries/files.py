@@ -1,4 +1,4 @@
-"""One file of an agent's memory with its content, as doors show it to people."""
+"""One file of an agent's memory with its content, for people at every door."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ShownFile:
 def memory_file(agent_id: str, path: str, person_id: int | None = None) -> ShownFile | None:
     """Return the file at `path`, None if it does not exist. Raises `memory.paths.InvalidPath`.
 
-    Here and below, `person_id` is the reader, who has the files of `me/`.
+    Here and below, `person_id` is the reader, the owner of the files in `me/`.
     """
     check_path(path)
     state = memory_state(agent_id, path, person_id)
@@ -112,7 +112,7 @@ def list_memory_entries(
 ) -> list[MemoryEntry]:
     """Return the files below `directory` (all files if it is empty), sorted by path.
 
-    Without a reader there are none below `me/`.
+    Without a reader, files below `me/` are omitted.
     """
     prefix = f"{directory.strip('/')}/" if directory.strip("/") else ""
     entries: list[MemoryEntry] = []

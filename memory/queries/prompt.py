@@ -1,4 +1,4 @@
-"""The knowledge of an agent as its prompt shows it: one whole file, and an index of the others."""
+"""The knowledge of an agent in its prompt: one whole file, and an index of the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memory.paths import ALWAYS, PERSONAL_ALWAYS
 from memory.queries.rows import files_of, revisions_of
 
 _HEAD_CHARACTERS = 1_000
-"""Of a file, to find its description."""
+"""Characters of a file that are searched for its description."""
 _MOST_CHANGES = 20
 _DESCRIPTION = re.compile(r"description[ \t]*:(.*)", re.IGNORECASE)
 _MARKS = re.compile(r"^(?:[#>*+-]+|\d+[.)])[ \t]+")
@@ -58,7 +58,7 @@ def knowledge_of(agent_id: str, person_id: int | None = None) -> Knowledge:
 
 
 def description_of(text: str) -> str:
-    """Return what the beginning of a file says about it, in one line.
+    """Return a description of a file from its start, in one line.
 
     This is `description:` of a front matter, or else the first line with text.
     """

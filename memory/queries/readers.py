@@ -1,4 +1,4 @@
-"""The person whose `me/` a run reads: only in conversations that this person has alone."""
+"""The person whose `me/` a run reads: only in private conversations of this person."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The rows of one memory: the agent's, or that of one person with this agent.
 
-Every query for a path starts here, so that nobody gets the files of another person.
+Every query for a path starts here, so that no one gets the files of another person.
 """
 
 from __future__ import annotations

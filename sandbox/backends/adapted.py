@@ -49,12 +49,12 @@ _TYPES: dict[Any, FileType] = {"file": "file", "directory": "directory", "dir": 
 _NUMBERED = re.compile(r" *(\d+) \| (.*)", re.DOTALL)
 _ANY = "**"
 _PAGE = 2_000
-"""Lines that are read at once from a backend without read_bytes."""
+"""Lines in one read from a backend without read_bytes."""
 _READ_ONLY = "read-only here. Put your results into your answer."
 
 
 def missing_methods(backend: object) -> list[str]:
-    """Return why an object is no backend: the methods that it lacks or that cannot be called."""
+    """Return why an object is not a backend: the methods that it lacks or that cannot be called."""
     found = []
     for name in SIX_TOOLS:
         method = getattr(backend, name, None)
@@ -83,7 +83,7 @@ class AdaptedBackend(FileTools):
         super().__init__()
         if missing := missing_methods(backend):
             raise SandboxSetupError(
-                f"backend: {backend!r:.80} has not the six file tools: it lacks {missing[0]}."
+                f"backend: {backend!r:.80} must have the six file tools: it lacks {missing[0]}."
             )
         self.inner = backend
         self._call = call
@@ -280,7 +280,7 @@ class AdaptedBackend(FileTools):
                 raise FileAccessFailed(f"read_file of {self.name} returned an empty page.", path)
 
     def _require(self, result: Result, path: str) -> Result:
-        """Return a result. Raises the FileError that an error result stands for."""
+        """Return a result. Raises the FileError of an error result."""
         if "error" not in result:
             return result
         text = str(result["error"])

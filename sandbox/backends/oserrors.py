@@ -1,4 +1,4 @@
-"""Convert errors of the operating system to FileErrors that say what to do."""
+"""Convert errors of the operating system to FileErrors with a solution."""
 
 from __future__ import annotations
 

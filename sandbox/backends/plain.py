@@ -1,4 +1,4 @@
-"""What a program returns, as JSON values of a limited size."""
+"""Convert the values that a program returns to JSON of a limited size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plain_result(value: Any, most: int) -> Result:
 
 
 def text_of(error: BaseException, most: int) -> str:
-    """Return the text of an exception, whose own code can fail."""
+    """Return the text of an exception. Its own code can fail."""
     try:
         return _clean(str(error)[:most])
     except Exception as problem:  # noqa: BLE001  # code of a program

@@ -87,7 +87,7 @@ class FilesystemBackend(Protocol):
     Paths are absolute, and `/` is the top. Each method returns JSON values, and `{"error": TEXT}`
     if it did nothing. A method may have more parameters, which are used then: `line_offset` of
     read_file, `replace_all` of edit_file, `path` of glob, `ignore_case` of grep. A backend may also
-    have `read_bytes(path, max_bytes)` and `write_bytes(path, data)` for files that are no text, and
+    have `read_bytes(path, max_bytes)` and `write_bytes(path, data)` for binary files, and
     `execute(command, timeout)` and `execute_python(code, timeout)`, unless its attribute
     `supports_execute` is False.
 

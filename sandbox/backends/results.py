@@ -53,7 +53,7 @@ def entry_result(entry: Entry) -> Result:
 
 
 def search_result(result: Result, walk_limit: WalkLimit, *, more: bool = False) -> Result:
-    """Add `truncated` to `result`, and a note that says why and what to do."""
+    """Add `truncated` to `result`, and a note with the reason and the next step."""
     result["truncated"] = more or walk_limit.cut is not None
     if walk_limit.cut is not None:
         result["note"] = f"incomplete: {walk_limit.cut}"

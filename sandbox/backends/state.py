@@ -173,7 +173,7 @@ class StateFilesystemBackend(FileTools):
         return FileStat("directory") if self._is_directory(path) else None
 
     def file_data(self, path: str) -> FileData:
-        """Return a text file with its times. Raises `FileError` for a path that is no file.
+        """Return a text file with its times. Raises `FileError` for a path that is not a file.
 
         Bytes that are not UTF-8 are replaced.
         """

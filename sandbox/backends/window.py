@@ -17,7 +17,7 @@ _BLOCK = 256 * 1024
 class Window:
     """`lines` are numbered; `total_lines` is None if the file was too long to count.
 
-    `note` says which part was left out, if any, and how to read it.
+    `note` names the omitted part, if any, and how to read it.
     """
 
     lines: list[str]
@@ -54,7 +54,7 @@ def require_text(sample: bytes, size: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line, or a part of it. `end` is the character at which the rest begins, if it is cut."""
+    """One line, or a part of it. `end` is the position of the rest if it is cut."""
 
     text: str
     end: int | None = None

@@ -1,4 +1,4 @@
-"""Open files strictly beneath a directory with hostile contents.
+"""Open files strictly below a directory with hostile contents.
 
 There are two implementations with one contract. Names are resolved from an open directory. Links
 that stay beneath it are followed. A link that leads out (an absolute link, or `..` past the root)
@@ -25,10 +25,10 @@ _MAX_RACES = 16
 
 
 class Resolver(Protocol):
-    """Opens paths beneath a directory."""
+    """Opens paths below a directory."""
 
     def open(self, root: int, parts: Sequence[str], flags: int) -> int:
-        """Open `parts` beneath the directory descriptor `root`. Return a new descriptor.
+        """Open `parts` below the directory descriptor `root`. Return a new descriptor.
 
         `parts` are canonical: no `..`, slash or NUL. `flags` never create. Raises OSError.
         """

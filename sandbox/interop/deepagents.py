@@ -2,7 +2,7 @@
 
 Transfer files to and from an agent's directories, with the error codes of frameworks.
 
-All access uses descriptors beneath the directory; see `sandbox.directories.beneath`.
+All access uses descriptors below the directory; see `sandbox.directories.beneath`.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Enforcement:
         return over_memory(limit)
 
     def last_words(self) -> list[str]:
-        """What the watches report about a command that has ended."""
+        """The reports of the watches about a command that has ended."""
         return [word for watch in self.watches if (word := watch.last_word()) is not None]
 
     def end(self) -> None:

@@ -99,7 +99,7 @@ OLDEST_BWRAP = (0, 8, 0)
 class HostReport:
     """`problems` prevent the sandbox from running; `warnings` do not.
 
-    Each line says what is wrong and what to do. `cgroups` are the mounted versions.
+    Each line is a problem and its solution. `cgroups` are the mounted versions.
     `command_cgroups` is where each command gets its own control group, or None if it gets no group.
     `limits` says for each limit what enforces it.
     """

@@ -44,7 +44,7 @@ _DISTRIBUTION = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?")
 
 
 class IfPresent(Enum):
-    """What happens if a toolbox with this name exists."""
+    """The action if a toolbox with this name exists."""
 
     REFUSE = "refuse"
     KEEP = "keep"

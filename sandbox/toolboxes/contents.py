@@ -17,7 +17,7 @@ _ALLOWED_LINKS = {"bin/python3": PYTHON, "bin/python": "python3", "lib64": "lib"
 
 
 def verify_toolbox(toolbox: Toolbox) -> list[str]:
-    """Return the problems of a toolbox, each with what to do; empty if it is as it was built.
+    """Return the problems of a toolbox, each with a solution; empty if it is as it was built.
 
     Reads every file, which takes about a second for 300 MB.
     """

@@ -105,7 +105,7 @@ def check_name(name: str) -> str:
 
 
 def mismatch(toolbox: Toolbox) -> str | None:
-    """Why this host's Python cannot run the toolbox, and what to do; None if it can."""
+    """The reason why this host's Python cannot run the toolbox, with a solution; None if it can."""
     facts = python_facts()
     if facts.abi == toolbox.abi:
         return None

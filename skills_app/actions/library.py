@@ -225,13 +225,13 @@ def _require_usable(skill: Skill) -> None:
     version = skill.current or skill.versions.get(number=skill.version)
     if version.trust == Trust.QUARANTINED:
         raise Conflict(
-            f"The skill {skill.name} is in quarantine: it has to be reviewed before an agent can "
-            "have it.",
+            f"The skill {skill.name} is in quarantine: agents cannot have it before it is "
+            "reviewed.",
             code="quarantined",
         )
     if skill.current is None:
         raise Conflict(
-            f"The skill {skill.name} waits for somebody to accept it: no agent can have it yet.",
+            f"The skill {skill.name} waits for a review: agents cannot have it yet.",
             code="waits",
         )
 
@@ -284,13 +284,13 @@ def check_name(
     holders = taken.get(name, [])
     if BUILT_IN in holders:
         raise Conflict(
-            f"A skill that comes with Vel is called {name}: choose another name.",
+            f"A built-in skill is called {name}: choose another name.",
             code="name_taken",
         )
     updated = not new and agent_id is not None and agent_scope(agent_id) in holders
     if agent_id is not None and holders and not updated:
         raise Conflict(
-            f"There is a skill {name} already ({describe_scope(holders[0])}): choose another name.",
+            f"A skill {name} already exists ({describe_scope(holders[0])}): choose another name.",
             code="duplicate",
         )
     seen = skeleton(name)
@@ -298,7 +298,7 @@ def check_name(
         if other != name and skeleton(other) == seen:
             raise Conflict(
                 f"{name} looks like {other} ({describe_scope(scopes[0])}), but is written with "
-                "other characters: choose a name that nobody confuses with it.",
+                "other characters: choose a name that differs more.",
                 code="lookalike",
             )
 

@@ -166,7 +166,7 @@ def _rename(skill: Skill, name: str) -> None:
             skill.save(update_fields=["name", "updated_at"])
     except IntegrityError:
         raise Conflict(
-            f"A skill of this agent was called {name} before it was deleted: create it anew under "
+            f"A skill of this agent was called {name} before it was deleted: create it again under "
             "that name, or choose another.",
             code="duplicate",
         ) from None
@@ -176,7 +176,7 @@ def _package(text: str, files: list[PackageFile]) -> Package:
     try:
         encoded = text.encode()
     except UnicodeEncodeError:
-        raise InvalidRequest("The skill holds half a character: remove it.") from None
+        raise InvalidRequest("The skill contains half a character: remove it.") from None
     try:
         found = read_package([PackageFile(SKILL_FILE, encoded), *files])
         return require_package(*found, strict=True)

@@ -1,9 +1,7 @@
-"""The skills of a run: fixed at its start, with a message to the model if they have changed.
+"""Fix the skills of a run at its start, with a message to the model if they have changed.
 
-The message to the model about changes of its skills since the last run.
-
-It is in the conversation as Vel's own text, but contains text by the authors of packages: their
-descriptions are cut, quoted, and stripped of the marks that start or end such a message.
+The message is in the conversation as Vel's own text, but contains descriptions by the authors of
+packages. These are cut, quoted, and stripped of the marks that start or end messages of Vel.
 """
 
 from __future__ import annotations

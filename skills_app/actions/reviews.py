@@ -62,7 +62,7 @@ def quarantine_version(version_id: int, *, by: AbstractBaseUser, reason: str) ->
     """
     check_may_review(by)
     if not reason.strip():
-        raise InvalidRequest("Say why it is put in quarantine: the next reviewer reads it.")
+        raise InvalidRequest("Give a reason for the quarantine: the next reviewer reads it.")
     requested = SkillVersion.objects.filter(pk=version_id).exclude(content=None).first()
     if requested is None:
         raise NotFound("There is no such version of a skill.")
@@ -72,7 +72,7 @@ def quarantine_version(version_id: int, *, by: AbstractBaseUser, reason: str) ->
                 return _quarantine(requested, by, reason.strip())
         except _MoreHolders:
             continue
-    raise Conflict("Others store the same bytes at this moment: try again.", code="stale")
+    raise Conflict("Another request stores the same bytes now: try again.", code="stale")
 
 
 class _MoreHolders(Exception):

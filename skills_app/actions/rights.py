@@ -32,21 +32,21 @@ def check_may_change(agent: Agent, by: Person) -> None:
     """Raise `NotAllowed` unless `by` may change the skills of `agent`."""
     if not may_change_skills(by, agent):
         raise NotAllowed(
-            f"The skills of {agent.name} are changed by its owner, or by people who may change "
-            "agents."
+            f"Only the owner of {agent.name}, and people who may change agents, can change its "
+            "skills."
         )
 
 
 def check_may_manage(by: Person) -> None:
     """Raise `NotAllowed` unless `by` may change the library."""
     if not may_manage_library(by):
-        raise NotAllowed(f"The library is changed by people with the permission {MANAGE}.")
+        raise NotAllowed(f"To change the library, you need the permission {MANAGE}.")
 
 
 def check_may_review(by: Person) -> None:
     """Raise `NotAllowed` unless `by` may vouch for skills."""
     if not may_review(by):
-        raise NotAllowed(f"Skills are reviewed by people with the permission {REVIEW}.")
+        raise NotAllowed(f"To review skills, you need the permission {REVIEW}.")
 
 
 def _has(by: Person, permission: str) -> bool:

@@ -1,12 +1,10 @@
-"""Skills in directories of the host: read for each run, and stored if they have changed.
+"""Read skills in directories of the host for each run, and store changed ones.
 
 Reading needs no database. Each package is stored in its own transaction, so that the first reading
 of a large directory does not block other writers.
 
-Rules for the directories of the host that may contain the skills of a run.
-
-Their contents are trusted as `local`: everyone who can write there can instruct the agent.
-Therefore, the agent's own commands and file tools must not be able to write there.
+The contents of these directories are trusted as `local`: everyone who can write there can instruct
+the agent. Therefore, the agent's own commands and file tools must not be able to write there.
 """
 
 from __future__ import annotations
@@ -133,7 +131,7 @@ def changes_of(read: SourceRead) -> Changes:
 
 def quarantine_problems(changes: Changes) -> dict[str, list[Problem]]:
     """Return problems for packages that are omitted because their bytes are in quarantine."""
-    message = "It is in quarantine: somebody has to review it, or change it in the directory."
+    message = "It is in quarantine: review it, or change it in the directory."
     return {found.path or ".": [error("quarantined", message)] for found in changes.quarantined}
 
 
@@ -163,7 +161,7 @@ def store_found(scope: str, package: Package) -> None:
 @transaction.atomic
 def remove_gone(scope: str, ids: Sequence[int]) -> None:
     """Delete the skills `ids` of a scope; the versions that runs have pinned stay."""
-    reason = f"It is not in {describe_scope(scope)} any more, or cannot be taken."
+    reason = f"It is no longer in {describe_scope(scope)}, or is invalid."
     for skill in Skill.objects.filter(pk__in=ids, scope=scope, is_deleted=False).order_by("pk"):
         delete_skill(skill, _details(scope, reason))
 
@@ -181,14 +179,14 @@ def _packages(scope: str, found: Sequence[FoundPackage]) -> Iterator[Package]:
     for one in found:
         package = package_of(scope, one)
         if package is None:
-            raise SkillChanged(f"The skill {one.head.name} has changed at this moment: look again.")
+            raise SkillChanged(f"The skill {one.head.name} has just changed: try again.")
         yield package
 
 
 def _directory(scope: str) -> Path:
     given = directory_of(scope)
     if given is None and scope != BUILT_IN:
-        raise ValueError(f"The skills of {scope} lie in no directory.")
+        raise ValueError(f"The skills of {scope} are not in a directory.")
     return Path(given) if given is not None else BUILT_IN_DIRECTORY
 
 
@@ -265,5 +263,5 @@ def _is_protected(path: str, workspace: Path, protects: Protects) -> bool:
 def _refusal(path: str, location: Path) -> str:
     return (
         f"The directory of skills {path} and {location}, where the agent writes, overlap: it could "
-        "change what it is taught. Put the skills elsewhere, or protect the directory."
+        "change its own skills. Put the skills elsewhere, or protect the directory."
     )

@@ -1,4 +1,4 @@
-"""The only code that changes a skill: it adds a version to a known one."""
+"""Change skills by adding versions: no other code changes them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class VersionDetails:
 def skill_state(agent_id: str, name: str) -> tuple[str | None, int]:
     """Return (content, number) of the latest version of an agent's own skill.
 
-    The content is None if the skill does not exist, was deleted, or is in quarantine: its agent
-    reads it here.
+    The content is None if the skill does not exist, was deleted, or is in quarantine, as its agent
+    reads the content.
     """
     latest = (
         SkillVersion.objects.filter(skill__scope=agent_scope(agent_id), skill__name=name)
@@ -54,7 +54,7 @@ def check_skill(name: str, content: str) -> str:
     """Return the description of a SKILL.md of `name`. Raises `InvalidSkill` if it is invalid."""
     package = read_text(content)
     if package.head.name != name:
-        raise InvalidSkill(f"The head must have `name: {name}`, as its file is called.")
+        raise InvalidSkill(f"The head must have `name: {name}`, like its file.")
     return package.head.description
 
 
@@ -102,9 +102,7 @@ def store_package(
                 _make_current(skill, version)
             return version
     except IntegrityError:
-        raise SkillChanged(
-            f"The skill {package.head.name} has changed at this moment: look again."
-        ) from None
+        raise SkillChanged(f"The skill {package.head.name} has just changed: try again.") from None
 
 
 @transaction.atomic
@@ -136,7 +134,7 @@ def delete_skill(
             remove_from_index(skill.pk)
             return version
     except IntegrityError:
-        raise SkillChanged(f"The skill {skill.name} has changed at this moment.") from None
+        raise SkillChanged(f"The skill {skill.name} has just changed.") from None
 
 
 @transaction.atomic
@@ -230,7 +228,7 @@ def accept_version(skill: Skill, version: SkillVersion) -> None:
     The caller has checked the permission, and holds the lock on `skill`.
     """
     if version.skill_id != skill.pk or version.content is None:
-        raise InvalidSkill(f"{version} is no version of {skill.name} that can be used.")
+        raise InvalidSkill(f"{version} is not a usable version of {skill.name}.")
     _make_current(skill, version)
 
 

@@ -29,7 +29,7 @@ from skills_app.queries.skills import AgentSkillRow, agent_skills
 def skills_of_agent(agent: Agent) -> SafeString | str:
     """Return `5 on, of 12`, linked to the page of these skills."""
     if not agent.version:
-        return "once it is saved"
+        return "after saving"
     rows = agent_skills(agent)
     on = sum(1 for row in rows if row.enabled and not row.collides)
     url = reverse("admin:agents_agent_skills", args=[agent.pk])

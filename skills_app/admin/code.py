@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from agents.review.spans import line_of
 
 MAX_CHARACTERS = 400_000
-"""A page shows no more of one file, and links to the rest."""
+"""Limit of one file on a page, which links to the rest."""
 MAX_LINES = 5_000
 HIGHLIGHT_CHARACTERS = 200_000
 LONGEST_LINE = 5_000

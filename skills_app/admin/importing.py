@@ -174,9 +174,9 @@ def _store(
 
 def _outcome(imported: Imported) -> str:
     if not imported.created:
-        return "it was there already, with just these bytes."
+        return "it already existed, with exactly these bytes."
     if imported.version.trust == "quarantined":
-        return "in quarantine for what the scan found, until somebody reviews it."
+        return "in quarantine because of the scan, until somebody reviews it."
     return "waits for review." if imported.waits else "imported; agents can have it."
 
 

@@ -36,7 +36,7 @@ class ReviewForm(forms.Form):
     def clean(self) -> dict[str, str]:
         data = self.cleaned_data
         if data.get("answer") == "quarantine" and not data.get("reason"):
-            self.add_error("reason", "Say why: the next reviewer reads it.")
+            self.add_error("reason", "Give a reason: the next reviewer reads it.")
         return data
 
 

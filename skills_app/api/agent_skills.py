@@ -56,7 +56,7 @@ class AgentSkills(UploadView):
 
     @operation(
         "create_agent_skill",
-        "Give an agent a skill of its own",
+        "Create an agent's own skill",
         body=OwnSkillBody,
         form=AgentUploadForm,
         answers={201: OneAgentSkillShape},

@@ -42,8 +42,8 @@ def skill_named(named: str, agent: str | None) -> Skill:
         found = [skill for skill in found if place_of(skill) == place]
     if not found:
         raise CliError(
-            f"There is no skill {one_line(named)!r} that you may read: `vel skills list` shows "
-            "which there are."
+            f"There is no skill {one_line(named)!r} that you may read: `vel skills list` lists "
+            "them."
         )
     if len(found) > 1:
         several = ", ".join(sorted(one_line(f"{place_of(skill)}:{name}") for skill in found))

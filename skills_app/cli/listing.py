@@ -34,7 +34,10 @@ agent_option = click.option(
     "--agent", metavar="AGENT", help="Among the skills of this agent (a slug, or part of an id)."
 )
 version_option = click.option(
-    "--version", "number", type=click.IntRange(min=1), help="Another version than agents get."
+    "--version",
+    "number",
+    type=click.IntRange(min=1),
+    help="The version; default: the one that agents get.",
 )
 
 
@@ -117,7 +120,7 @@ def counts_of(version: SkillVersion | None) -> dict[str, int]:
 
 @skills.command("show")
 @name_argument
-@click.option("--file", "path", metavar="PATH", help="Print this file of it, and nothing else.")
+@click.option("--file", "path", metavar="PATH", help="Print only this file.")
 @version_option
 @agent_option
 @with_database
@@ -148,7 +151,7 @@ def _show_file(version: SkillVersion, path: str) -> None:
     text = as_text(data)
     if text is None:
         raise CliError(
-            f"{one_line(path)} is no text ({len(data):,} bytes): send it to a file with >."
+            f"{one_line(path)} is not text ({len(data):,} bytes): send it to a file with >."
         )
     print(visible(text))
 
@@ -211,7 +214,7 @@ def print_findings(findings: Iterable[dict[str, Any]]) -> None:
         ),
     )
     if not ordered:
-        print("The scan has found nothing, which is no proof that there is nothing.")
+        print("The scan found nothing. This does not prove that the skill is safe.")
         return
     print("Findings:")
     for found in ordered[:FINDINGS_SHOWN]:

@@ -46,9 +46,11 @@ needed_agent = click.option("--agent", metavar="AGENT", required=True, help="For
 @skills.command("review")
 @name_argument
 @click.option(
-    "--version", "number", type=click.IntRange(min=1), help="Another version than the latest."
+    "--version", "number", type=click.IntRange(min=1), help="The version; default: the latest."
 )
-@click.option("--hash", "content_hash", metavar="HASH", help="Accept just these bytes, unasked.")
+@click.option(
+    "--hash", "content_hash", metavar="HASH", help="Accept exactly these bytes without a question."
+)
 @agent_option
 @with_database
 def review(name: str, number: int | None, content_hash: str | None, agent: str | None) -> int:
@@ -84,7 +86,7 @@ def latest(skill: Skill) -> int:
 
 def _accept(version: SkillVersion, content_hash: str) -> None:
     if len(content_hash) < 64:
-        raise CliError("Give the whole hash, of 64 characters: `vel skills show` prints it.")
+        raise CliError("Give the complete hash of 64 characters: `vel skills show` prints it.")
     accepted = review_version(version.pk, by=library_user(), content_hash=content_hash)
     print(f"{one_line(version.skill.name)} v{accepted.number} is reviewed.")
 
@@ -96,7 +98,7 @@ def _show(skill: Skill, version: SkillVersion) -> None:
     print(f"{one_line(skill.name)} v{version.number} ({version.trust}), {version.content_hash}")
     print_findings(version.findings)
     if base is not None:
-        print(f"\nWhat it changes to version {base.number} ({base.trust}):")
+        print(f"\nChanges since version {base.number} ({base.trust}):")
         _show_comparison(compare(base, version))
     if base is None or base.trust not in (Trust.REVIEWED, Trust.BUILT_IN):
         print("\nAll of it:")
@@ -116,7 +118,7 @@ def _show_comparison(comparison: Comparison) -> None:
             print(f"Not shown: {file.why}. `vel skills show … --file` prints it.")
     if comparison.asks_more:
         names = ", ".join(comparison.asks_more)
-        print(f"When it is used, or what it asks for, has changed: {names}.")
+        print(f"Changes of its use or its requirements: {names}.")
     if comparison.findings or comparison.gone:
         print(f"Findings of the scan: {len(comparison.findings)} new, {comparison.gone} gone.")
     counts = ", ".join(f"{count} {what}" for what, count in comparison.counts.items())
@@ -152,13 +154,13 @@ def delete(name: str, agent: str | None) -> None:
     if agent is not None and skill.agent is None:
         raise CliError(
             f"{one_line(skill.name)} is not this agent's own: `vel skills disable` takes it from "
-            "the agent, and without --agent it is deleted for all."
+            "the agent; without --agent, this command deletes it for all."
         )
     if skill.agent is not None:
         remove_skill(skill.agent, skill.pk, by=user, source=DOOR)
     else:
         delete_skill_of_library(skill.pk, by=user, base_version=skill.version, source=DOOR)
-    print(f"{one_line(skill.name)} is deleted. Runs that have begun keep it.")
+    print(f"{one_line(skill.name)} is deleted. Runs that have started keep it.")
 
 
 @skills.command("enable")
@@ -187,6 +189,6 @@ def _switch(name: str, agent: str, enabled: bool) -> None:
     print(f"{one_line(skill.name)} is {'on' if enabled else 'off'} for {one_line(found.slug)}.")
     if any(row.collides and row.skill.pk == skill.pk for row in agent_skills(found)):
         print(
-            "Another skill of this name comes before it: the agent has that one, not this.",
+            "The agent has another skill of this name instead, which comes first.",
             file=sys.stderr,
         )

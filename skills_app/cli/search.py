@@ -49,7 +49,7 @@ class Row:
     metavar="DIR",
     multiple=True,
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Look into this directory of skills too; may be given several times.",
+    help="Also search this directory of skills; can be repeated.",
 )
 @with_database
 @json_option
@@ -72,7 +72,7 @@ def search(query: str, agent: str | None, directories: tuple[Path, ...], as_json
             print(json.dumps(asdict(row)))
         return
     if not shown:
-        print(f"No skill answers {one_line(query, 100)!r}.", file=sys.stderr)
+        print(f"No skill matches {one_line(query, 100)!r}.", file=sys.stderr)
         return
     print_table(
         ("SCORE", "NAME", "TRUST", "FROM", "DESCRIPTION"),

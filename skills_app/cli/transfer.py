@@ -49,20 +49,22 @@ DOOR = "cli"
 _ARCHIVES = (".zip", ".skill")
 
 Read: TypeAlias = "tuple[str, Package | None, Sequence[Problem]]"
-"""(its place, the package, all problems); the package is None if one of them is an error."""
+"""(its place, the package, all problems); the package is None if a problem is an error."""
 
 
 @skills.command("import")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--agent", metavar="AGENT", help="As skills of this agent's own.")
-@click.option("--accept", is_flag=True, help="Agents get a later version at once. For reviewers.")
+@click.option("--agent", metavar="AGENT", help="Import them as this agent's own skills.")
+@click.option(
+    "--accept", is_flag=True, help="Accept a later version without a review. For reviewers."
+)
 @click.option("--dry-run", is_flag=True, help="Only show problems and findings.")
-@click.option("--reason", default="", help="Why; kept with the version.")
+@click.option("--reason", default="", help="The reason, stored with the version.")
 @with_database
 def import_skills(
     paths: tuple[Path, ...], agent: str | None, accept: bool, dry_run: bool, reason: str
 ) -> int:
-    """Import skills into the library, or for an agent. Executes nothing of them.
+    """Import skills into the library, or for an agent. Does not execute them.
 
     PATH is a skill's directory, a directory of many, a SKILL.md, or a zip or .skill archive. Each
     is stored or refused separately; the exit code is 1 if any was refused.
@@ -93,7 +95,7 @@ def import_skills(
 
 
 def _shown(problems: Sequence[Problem], *, refused: bool, dry_run: bool) -> Sequence[Problem]:
-    """Return the problems to print: of an import, what it has refused or left out."""
+    """Return the problems to print: of an import, only refused or omitted parts."""
     if refused:
         return errors_of(problems)
     return [problem for problem in problems if dry_run or problem.code == TOO_LONG]
@@ -111,7 +113,7 @@ def _check_rights(user: User, own: Agent | None, *, accept: bool) -> None:
         name = user.get_username()
         raise CliError(
             f"{error.message} `vel user create {name} --admin` makes this account an "
-            "administrator; with --agent an agent of yours takes the skill as its own."
+            "administrator; with --agent, one of your agents gets it as its own skill."
         ) from None
 
 
@@ -168,7 +170,9 @@ def _packages(path: Path) -> Iterator[Read]:
         entry for entry in path.iterdir() if entry.suffix.lower() in _ARCHIVES and entry.is_file()
     )
     if not found and not archives:
-        raise CliError(f"{one_line(str(path))} holds no skill: a directory with a SKILL.md is one.")
+        raise CliError(
+            f"{one_line(str(path))} contains no skill, which is a directory with a SKILL.md."
+        )
     for place in found:
         package, problems = folder_package(place)
         yield str(place), package, problems
@@ -183,7 +187,7 @@ def _archive(path: Path) -> Read:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as stream:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise CliError(f"{one_line(str(path))} is no plain file.")
+                raise CliError(f"{one_line(str(path))} is not a plain file.")
             data = stream.read(SkillSettings.now().ARCHIVE_BYTES + 1)
     except OSError as error:
         raise CliError(f"{one_line(str(path))}: {error.strerror}.") from None
@@ -208,7 +212,7 @@ def export(name: str, target: Path | None, number: int | None, agent: str | None
             with open(place, "xb") as stream:
                 stream.write(exported.data)
         except FileExistsError:
-            raise CliError(f"{one_line(str(place))} is there already: name another file.") from None
+            raise CliError(f"{one_line(str(place))} already exists: name another file.") from None
     else:
         if place.is_dir() and place.name != skill.name:
             place = place / skill.name

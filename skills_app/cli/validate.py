@@ -34,7 +34,7 @@ _WIDTH = 600
 @json_option
 @with_settings
 def validate_path(path: Path, strict: bool, as_json: bool) -> int:
-    """Show all problems of a skill, and how to fix them. Executes nothing of it.
+    """Show all problems of a skill, and how to fix them. Does not execute it.
 
     PATH is a skill's directory, a directory of many, a SKILL.md, or a zip or .skill archive. An
     error means that Vel refuses the skill; a warning means that Vel accepts it, but other programs
@@ -77,7 +77,7 @@ def _content(path: Path) -> bytes:
     with path.open("rb") as stream:
         data = stream.read(limit + 1)
     if len(data) > limit:
-        raise CliError(f"{path} is larger than {limit:,} bytes, the largest archive that is read.")
+        raise CliError(f"{path} exceeds the limit of {limit:,} bytes for archives.")
     return data
 
 
@@ -93,7 +93,7 @@ def _verdict(problems: Sequence[Problem]) -> str:
     errors = sum(problem.severity is Severity.ERROR for problem in problems)
     if errors:
         return "refused"
-    return "taken, with warnings: Vel mends them on export"
+    return "accepted, with warnings: an export fixes them"
 
 
 def _sum_up(results: dict[str, list[Problem]], strict: bool) -> None:
@@ -102,7 +102,7 @@ def _sum_up(results: dict[str, list[Problem]], strict: bool) -> None:
     errors = len(problems) - warnings
     line = f"{len(results):,} checked, {errors:,} errors, {warnings:,} warnings."
     if warnings and not errors and not strict:
-        line += " Warnings alone do not fail; --strict lets them."
+        line += " Only --strict fails for warnings."
     print(line, file=sys.stderr)
 
 

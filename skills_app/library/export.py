@@ -87,9 +87,9 @@ def write_folder(directory: Path, files: Sequence[PackageFile]) -> None:
     if target.is_symlink():
         raise InvalidSkill(f"{directory} is a link: name the directory itself.")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InvalidSkill(f"{directory} is there already: name a new or an empty directory.")
+        raise InvalidSkill(f"{directory} already exists: name a new or an empty directory.")
     if not target.name or not target.parent.is_dir():
-        raise InvalidSkill(f"There is no directory {target.parent}: make it first.")
+        raise InvalidSkill(f"There is no directory {target.parent}: create it first.")
     temporary = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}.tmp"
     temporary.mkdir()
     try:
@@ -104,7 +104,7 @@ def write_folder(directory: Path, files: Sequence[PackageFile]) -> None:
         except OSError as problem:
             if problem.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
-            raise InvalidSkill(f"Somebody else has made {directory}: look at it.") from None
+            raise InvalidSkill(f"Another program has created {directory}: check it.") from None
     except BaseException:
         shutil.rmtree(temporary)
         raise

@@ -34,7 +34,7 @@ def split_skill(text: str) -> tuple[str, str]:
     limit = SkillSettings.now().HEAD_BYTES
     if not re.match(r"\ufeff?---[ \t]*\r?\n", text):
         raise InvalidSkill(
-            "A skill begins with a head: a line ---, then name: and description:, a line ---, "
+            "A skill starts with a head: a line ---, then name: and description:, a line ---, "
             "then the instructions. The file must start with its YAML frontmatter."
         )
     found = _HEAD.match(text)
@@ -76,7 +76,7 @@ def read_skill(text: str) -> tuple[dict[str, Value], str]:
 
 
 class _Map:
-    """A map that is being read: `key` waits for its value."""
+    """A map during parsing: `key` has no value yet."""
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
@@ -109,8 +109,8 @@ def events_of(head: str) -> Iterator[yaml.Event]:
     except yaml.YAMLError as error:
         told = " ".join(str(error).split())[:_MAX_TOLD]
         raise InvalidSkill(
-            f"The head is invalid YAML: {told}. Put texts that hold signs of YAML, as a colon "
-            "with a space, in quotes."
+            f"The head is invalid YAML: {told}. Put texts that contain YAML syntax, such as a "
+            "colon with a space, in quotes."
         ) from None
 
 
@@ -123,7 +123,7 @@ def _document(head: str) -> Value:
         if isinstance(event, yaml.DocumentStartEvent):
             documents += 1
             if documents > 1:
-                raise InvalidSkill("The head holds more than one YAML document: keep one.")
+                raise InvalidSkill("The head contains more than one YAML document: keep one.")
         if isinstance(event, yaml.NodeEvent):
             _require_plain(event)
             values += 1

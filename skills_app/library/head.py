@@ -89,7 +89,7 @@ class _Reader:
             self.metadata = dict(value)
         elif value:
             self.extra["metadata"] = as_text(value)
-            self._warn("metadata", "metadata must be a map of names to texts: it is not used.")
+            self._warn("metadata", "metadata must be a map of names to texts: it is ignored.")
 
     def _name(self, fallback: str | None) -> str:
         given = self.left.pop("name", "")
@@ -104,8 +104,8 @@ class _Reader:
         if "description" not in self.left:
             self._error(
                 "description",
-                "Missing required field in frontmatter: description. Say what the skill does and "
-                "when to use it.",
+                "Missing required field in frontmatter: description. Describe the skill, and when "
+                "to use it.",
             )
             return ""
         value = self.left.pop("description")
@@ -145,7 +145,7 @@ class _Reader:
         value = from_json(carried)
         if value is None:
             self.extra[CARRIED[field]] = as_text(carried)
-            self._warn(field, f"metadata.{CARRIED[field]} is no JSON: it is not used.")
+            self._warn(field, f"metadata.{CARRIED[field]} is not JSON: it is ignored.")
         return value
 
     def _phrases(self, field: str, value: Value | None) -> tuple[str, ...]:
@@ -189,8 +189,8 @@ class _Reader:
             if found is None:
                 self._error(
                     "allowed-tools",
-                    "allowed-tools must be names of tools, as in `Read Bash(git add:*)`, each "
-                    "opening parenthesis with its closing one.",
+                    "allowed-tools must be names of tools, as in `Read Bash(git add:*)`, with "
+                    "balanced parentheses.",
                 )
                 return None
             items += found
@@ -218,7 +218,7 @@ class _Reader:
             held = carried_extra(carried)
             if held is None:
                 self.extra[EXTRA] = as_text(carried)
-                self._warn("extra", f"metadata.{EXTRA} is no JSON of texts: it is not used.")
+                self._warn("extra", f"metadata.{EXTRA} is not JSON of texts: it is ignored.")
             self.extra = {**(held or {}), **self.extra}
         return {**self.extra, **{key: as_text(value) for key, value in self.left.items()}}
 
@@ -227,7 +227,7 @@ class _Reader:
         if any(_UNPRINTABLE.search(text) for text in _texts(head.as_json())):
             self._error(
                 "characters",
-                "The head holds control characters or halves of characters: remove them.",
+                "The head contains control characters or halves of characters: remove them.",
             )
 
     def _error(self, code: str, message: str) -> None:

@@ -57,7 +57,7 @@ def _from_directory(directory: str | None) -> tuple[str, list[Problem]]:
     found = _unusable(directory or "", name)
     if found is not None:
         return "", [error("name", missing, SKILL_FILE), found]
-    message = f"{missing} That of the directory is taken: write name: {name}"
+    message = f"{missing} The directory's name is used: write name: {name}"
     return name, [warning("name", message, SKILL_FILE)]
 
 
@@ -65,7 +65,7 @@ def _unusable(said: str, name: str) -> Problem | None:
     limit = SkillSettings.now().NAME_CHARACTERS
     shown = ascii(said[:80])
     if has_invisible(said):
-        message = f"The name {shown} holds invisible characters: leave them out."
+        message = f"The name {shown} contains invisible characters: remove them."
     elif said[0] in "/~" or "\\" in said or ".." in said.split("/"):
         message = f"The name {shown} is a path and contains invalid characters: write a name."
     elif not name:
@@ -75,7 +75,7 @@ def _unusable(said: str, name: str) -> Problem | None:
     elif len(name) > limit:
         message = f"The name exceeds {limit} character limit ({len(name)} chars): shorten it."
     elif is_device(name):
-        message = f"The name {name} is that of a device on Windows: choose another."
+        message = f"The name {name} is reserved for a device on Windows: choose another."
     else:
         return None
     return error("name", message, SKILL_FILE)
@@ -96,7 +96,7 @@ def _not_as_written(said: str, name: str) -> Problem:
         wrong.append("cannot contain consecutive hyphens")
     if not all(character.isalnum() or character == "-" for character in text):
         wrong.append("contains invalid characters (only letters, digits and hyphens are allowed)")
-    message = f"The name {said[:80]!r} {', '.join(wrong)}. It is taken as {name}: write that."
+    message = f"The name {said[:80]!r} {', '.join(wrong)}. Vel reads it as {name}: write this name."
     return warning("name", message, SKILL_FILE)
 
 

@@ -1,9 +1,7 @@
-"""Valid paths of the files of a package: one spelling of each, the same on every system.
+"""Check paths in packages: each must have one spelling, the same on every system.
 
-Files that tools leave in directories and archives: they belong to no package.
-
-They are omitted with a warning. Moreover, compiled Python next to a script would run instead of the
-script that a reviewer has read.
+Files that tools leave in directories and archives are omitted with a warning. One reason: compiled
+Python next to a script would run instead of the script that a reviewer has read.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ def wrong_path(path: str) -> str:
     if len(path) > limits.PATH_CHARACTERS:
         return f"The path is longer than {limits.PATH_CHARACTERS} characters: shorten it."
     if path.count("/") > limits.DEPTH:
-        return f"The file lies deeper than {limits.DEPTH} directories: move it up."
+        return f"The file is deeper than {limits.DEPTH} directories: move it up."
     return unsafe_path(path)
 
 
@@ -66,24 +64,24 @@ def unsafe_path(path: str) -> str:
         return "The path is empty or absolute: give it relative to the package."
     names = path.split("/")
     if ".." in names:
-        return "The path may lead out of the package: write it without `..`."
+        return "The path may lead out of the package: remove `..`."
     return next(filter(None, map(_wrong_name, names)), "")
 
 
 def _wrong_name(name: str) -> str:
     if name in ("", "."):
-        return "The path holds an empty name or `.`: write it without."
+        return "The path contains an empty name or `.`: remove it."
     if has_invisible(name):
         return (
-            "The name holds control or invisible characters, or is no UTF-8: rename it with "
-            "characters that can be seen."
+            "The name contains control or invisible characters, or is not UTF-8: rename it "
+            "with visible characters."
         )
     if _FORBIDDEN & set(name):
-        return 'The name holds one of \\ : * ? " < > | which some systems refuse: rename it.'
+        return 'The name contains one of \\ : * ? " < > | which some systems refuse: rename it.'
     if name[-1] in ". " or name[0] == " ":
-        return "The name ends with a dot, or begins or ends with a space: rename it."
+        return "The name ends with a dot, or starts or ends with a space: rename it."
     if is_device(name):
-        return "The name is that of a device on Windows: rename it."
+        return "The name is reserved for a device on Windows: rename it."
     if len(name.encode()) > 255:
         return "The name is longer than 255 bytes: shorten it."
     return ""
@@ -92,7 +90,7 @@ def _wrong_name(name: str) -> str:
 def _collisions(paths: Sequence[str]) -> list[Problem]:
     """Return problems of paths that only differ in case or composition, or are also directories."""
     problems = [
-        error("collision", "The path is there more than once: keep one.", shown_path(path))
+        error("collision", "The path occurs more than once: keep one.", shown_path(path))
         for path, count in Counter(paths).items()
         if count > 1
     ]
@@ -169,4 +167,4 @@ def junk_problems(paths: Iterable[str]) -> list[Problem]:
     if not left_out:
         return []
     shown = ", ".join(map(shown_path, left_out[:5])) + (" …" if len(left_out) > 5 else "")
-    return [warning("left_out", f"Left out as no part of the skill: {shown}.")]
+    return [warning("left_out", f"Left out, not part of the skill: {shown}.")]

@@ -90,5 +90,5 @@ def requiring(name: str, required: Mapping[str, Iterable[str]]) -> list[str]:
 
 def _of(name: str, asker: str, required: Mapping[str, Iterable[str]]) -> Iterable[str]:
     if name not in required:
-        raise UnmetRequirement(f"{asker} requires the skill {name}, which this agent has not.")
+        raise UnmetRequirement(f"{asker} requires the skill {name}, which this agent lacks.")
     return required[name]

@@ -47,7 +47,7 @@ TOO_LONG = "too_long"
 
 
 def strictly(problems: Sequence[Problem]) -> list[Problem]:
-    """Return `problems`, with errors for what only an import repairs."""
+    """Return `problems`, with errors instead of warnings if only an import repairs them."""
     return [
         replace(problem, severity=Severity.ERROR) if problem.code == TOO_LONG else problem
         for problem in problems

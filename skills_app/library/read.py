@@ -1,12 +1,10 @@
-"""Reading of a package from its files, with all problems together.
+"""Read a package from its files, with all problems together.
 
-Size limits of a package. Sources check them while they read, to read no more than necessary.
+Sources check the size limits of a package while they read it.
 
-SKILL.md files inside of a package: plain files of it, never separate skills.
-
-Public packages have them as templates, examples and chapters (17 of 4,136). Other programs find
-every SKILL.md in a directory, and there such a file could replace another skill of its name: a file
-with the name of a known skill is refused.
+A SKILL.md in a subdirectory is a plain file of the package, not another skill. Public packages have
+them as templates, examples and chapters (17 of 4,136). Other programs find every SKILL.md in a
+directory, so this file could replace a skill of its name. The name of a known skill is refused.
 """
 
 from __future__ import annotations
@@ -70,7 +68,7 @@ def read_text(text: str) -> Package:
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        half = error("characters", "It holds halves of characters: remove them.", SKILL_FILE)
+        half = error("characters", "It contains halves of characters: remove them.", SKILL_FILE)
         raise refused([half]) from None
     return require_package(*read_package([PackageFile(SKILL_FILE, data)]), strict=True)
 
@@ -88,7 +86,7 @@ def require_package(
 ) -> Package:
     """Return `package`, or raise `InvalidSkill` with `problems`.
 
-    `strict`: for a skill that its author has just written, who can shorten what is too long.
+    `strict`: for a skill that its author has just written, who can shorten long fields.
     """
     found = strictly(problems) if strict else list(problems)
     if package is None or errors_of(found):
@@ -116,7 +114,7 @@ def _with_skill_file(files: Sequence[PackageFile]) -> tuple[list[PackageFile], l
             PackageFile(SKILL_FILE, file.data, file.executable) if file.path == lower else file
             for file in files
         ]
-        return renamed, [warning("skill_file", "It is taken as SKILL.md: rename it.", lower)]
+        return renamed, [warning("skill_file", "Vel reads it as SKILL.md: rename it.", lower)]
     near = sorted(path for path in paths if path.lower() == lower)
     hint = f" Rename {near[0]} to that." if near else ""
     return list(files), [error("missing", f"Missing required file: SKILL.md.{hint}")]
@@ -130,7 +128,7 @@ def _text_of(data: bytes) -> str:
             f"It is not UTF-8 text (at byte {problem.start:,}): save it as UTF-8."
         ) from None
     if "\0" in text:
-        raise InvalidSkill("It holds a NUL character: save it as plain text.")
+        raise InvalidSkill("It contains a NUL character: save it as plain text.")
     return text
 
 
@@ -171,7 +169,7 @@ def limit_problems(files: Sequence[PackageFile]) -> list[Problem]:
 def too_many_files() -> Problem:
     limit = SkillSettings.now().FILES
     return error(
-        "too_many", f"The package has more than {limit:,} files: leave out what is not needed."
+        "too_many", f"The package has more than {limit:,} files: remove unnecessary files."
     )
 
 
@@ -179,7 +177,7 @@ def package_too_large() -> Problem:
     limit = SkillSettings.now().PACKAGE_BYTES
     return error(
         "too_large",
-        f"The package exceeds the limit of {limit:,} bytes: leave out what is not needed.",
+        f"The package exceeds the limit of {limit:,} bytes: remove unnecessary files.",
     )
 
 
@@ -225,7 +223,7 @@ def nested_problems(
     if harmless:
         shown = ", ".join(harmless[:5]) + (" …" if len(harmless) > 5 else "")
         problems.append(
-            warning("nested", f"A SKILL.md inside a package is no skill of its own: {shown}.")
+            warning("nested", f"A SKILL.md inside a package is not a separate skill: {shown}.")
         )
     return problems
 

@@ -48,7 +48,7 @@ def _pinned(skill: Skill) -> PinnedSkill:
 
 
 class RegisteredSkills(os.PathLike[str]):
-    """The directory of the skills that a program has registered, written when its path is asked.
+    """The directory of a program's registered skills, written when its path is needed.
 
     It depends on their contents only, so that runs with the same skills share it.
     """

@@ -1,4 +1,4 @@
-"""The skills of some directories, without a database: found, chosen and switched on in a script.
+"""Find, choose and activate the skills of some directories in a script, without a database.
 
 from skills_app.library.registry import SkillRegistry
 
@@ -102,12 +102,12 @@ class SkillRegistry:
         return dict(self._skills)
 
     def register(self, skill: Skill) -> None:
-        """Add a skill, or replace the one of its name. Raises `InvalidSkill` for no name."""
+        """Add a skill, or replace the one of its name. Raises `InvalidSkill` for a bad name."""
         if not isinstance(skill, Skill):
             raise InvalidSkill(f"skill must be a Skill, got {skill!r:.80}.")
         name = normalise_name(skill.name)
         if not name:
-            raise InvalidSkill(f"{skill.name!r} is no name for a skill: write letters and digits.")
+            raise InvalidSkill(f"{skill.name!r} is not a name for a skill: use letters and digits.")
         self._skills[name] = skill if name == skill.name else replace(skill, name=name)
         self._registered.add(name)
 

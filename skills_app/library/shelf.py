@@ -23,15 +23,15 @@ from skills_app.library.pinned import (
 from skills_app.library.search.ranking import SHOWN
 
 COMMANDS = frozenset({"execute", "execute_python", "execute_in_sandbox"})
-"""Tools that run commands: each of them does for a skill that requires another."""
+"""Tools that run commands: a skill that requires one of them works with any of them."""
 _NAMED_WHEN_MISSING = 30
 _FOUND = 10
 """Skills that a search shows."""
 _FILES_NAMED = 60
 
-LIST = "List the skills you have, the ones that fit a query first."
+LIST = "List your skills, those that fit a query first."
 LOAD = "Load a skill: its instructions, and the skills it requires."
-DEACTIVATE = "Put a loaded skill away, when its task is done."
+DEACTIVATE = "Deactivate a skill when its task is done."
 """Descriptions of the tools."""
 
 
@@ -68,7 +68,7 @@ class Shelf:
         raise NotImplementedError
 
     def withheld(self, skills: Sequence[PinnedSkill]) -> list[str]:
-        """Return the names of those that may not be loaded any more."""
+        """Return the names of those that must not be loaded now."""
         return []
 
     def listed(self, query: str = "") -> list[dict[str, Any]] | str:
@@ -96,7 +96,7 @@ class Shelf:
             for skill, score in self.ranked(query)[:_FOUND]
             if score >= SHOWN
         ]
-        return shown or f"None of your {len(self.pinned)} skills fits {query[:200]!r}."
+        return shown or f"Your {len(self.pinned)} skills do not fit {query[:200]!r}."
 
     def _lacking(self, skill: PinnedSkill) -> dict[str, list[str]]:
         missing = self.missing_tools(skill)
@@ -137,7 +137,7 @@ class Shelf:
         if missing:
             text += (
                 f"\n\nIt requires {', '.join(missing)}, which you do not have: its scripts cannot "
-                "run here. Use what its instructions say without them."
+                "run here. Use its instructions without them."
             )
         if in_prompt:
             text += "\n\nThe instructions are in your system prompt from now on."
@@ -160,7 +160,7 @@ class Shelf:
 
 def deactivated(skill: PinnedSkill) -> str:
     """Return the result of deactivating a skill."""
-    return f"The skill {skill.name} is not active any more."
+    return f"The skill {skill.name} is no longer active."
 
 
 def segment(
@@ -178,17 +178,17 @@ def segment(
     if not pinned:
         return ""
     if "load_skill" in tools:
-        how = "load it with load_skill before you begin"
+        how = "load it with load_skill before you start"
     else:
         reader = "cat" if runs else "read_file"
-        how = f"read it before you begin ({reader} {MOUNT}/<name>/{SKILL_FILE})"
+        how = f"read it before you start ({reader} {MOUNT}/<name>/{SKILL_FILE})"
     more = "list_skills" if "list_skills" in tools else f"ls {MOUNT}"
     usable = [skill for skill in pinned if _can_run(skill, runs)]
     others = sorted(skill.name for skill in pinned if not _can_run(skill, runs))
     files = "Prefer its scripts to new code; its" if runs else "Its"
     text = (
         f"## Skills\nSkills are instructions for kinds of tasks. When one fits, {how}, follow "
-        "it, and begin your answer with [Using skill: name]. "
+        "it, and start your answer with [Using skill: name]. "
         f"{files} files are in {MOUNT}/<name>/.\n" + catalogue(usable, budget, more)
     )
     if others:
@@ -240,9 +240,9 @@ def _size(lines: Sequence[str]) -> int:
 
 
 class Instructions:
-    """What the model gets of loaded skills: heading, list of files and body, about `limit` bytes.
+    """The text of loaded skills for the model: title, list of files and body, about `limit` bytes.
 
-    A cut text names the place of the whole. Without more room, a skill has only one line.
+    A cut text names the path of the complete text. Without more room, a skill has only one line.
     """
 
     def __init__(self, limit: int, *, heads_only: bool = False) -> None:
@@ -267,5 +267,5 @@ class Instructions:
 
 def _title(skill: PinnedSkill) -> str:
     version = f" {' '.join(skill.head.version.split())[:40]}" if skill.head.version else ""
-    trust = ", which nobody has reviewed" if skill.trust == "imported" else ""
+    trust = ", not reviewed" if skill.trust == "imported" else ""
     return f"# Skill: {skill.name}{version} ({skill.trust}{trust})"

@@ -58,7 +58,7 @@ class Skill:
 
     @property
     def head(self) -> Head:
-        """Return the fields of its SKILL.md, as far as they are known."""
+        """Return the known fields of its SKILL.md."""
         return Head(
             name=self.name,
             description=self.description,

@@ -22,19 +22,17 @@ def strict_problems(text: str) -> list[Problem]:
         return []
     problems = []
     if text.startswith("\ufeff"):
-        problems.append(
-            _warn("bom", "It begins with a byte order mark, where it must start with ---.")
-        )
+        problems.append(_warn("bom", "It starts with a byte order mark instead of ---."))
     if "---" in head:
         problems.append(
-            _warn("dashes", "The head holds --- in a line, where other readers end it: write - -.")
+            _warn("dashes", "The head contains ---, where other readers end it: write - -.")
         )
     if any(isinstance(e, yaml.CollectionStartEvent) and e.flow_style for e in events):
         problems.append(
             _warn("flow", "The head has lists or maps in [] or {}: write one entry per line.")
         )
     if any(isinstance(e, yaml.DocumentEndEvent) and e.explicit for e in events):
-        problems.append(_warn("dots", "The head holds a line of three dots: leave it out."))
+        problems.append(_warn("dots", "The head contains a line of three dots: remove it."))
     if any(character in head for character in "\x85\u2028\u2029"):
         problems.append(
             _warn("line_ends", "The head ends a line in a way that not all YAML readers know.")

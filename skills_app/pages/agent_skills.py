@@ -89,14 +89,18 @@ def _groups(rows: list[AgentSkillRow]) -> list[dict[str, Any]]:
             "title": "Library",
             "rows": sorted(of(scope=LIBRARY), key=lambda row: not row.enabled),
             "empty": "The library is empty.",
-            "about": "Shared by all agents; off until somebody turns one on here.",
+            "about": "Shared by all agents. Turn one on to give it to this agent.",
         },
-        {"title": "Built-in", "rows": of(scope=BUILT_IN), "empty": "This agent has none of them."},
+        {
+            "title": "Built-in",
+            "rows": of(scope=BUILT_IN),
+            "empty": "This agent has no built-in skills.",
+        },
         {
             "title": "Directories",
             "rows": directories,
             "empty": "",
-            "about": "Read anew from this host's directories at the start of each run.",
+            "about": "Read again from this host's directories at the start of each run.",
         },
     ]
 
@@ -153,7 +157,7 @@ def _carry_out(request: PersonRequest, agent: Agent) -> str:
             return f"Turned {word}, from the next run on."
         case "delete":
             remove_skill(agent, _skill_id(request), by=user, source=SOURCE)
-            return "Deleted. Runs that began with it keep it."
+            return "Deleted. Runs that started with it keep it."
     raise InvalidRequest("Choose add, save, upload, on, off or delete.")
 
 
@@ -167,7 +171,7 @@ def _upload(request: PersonRequest, agent: Agent) -> str:
     )
     name = result.version.fields.name
     if not result.created:
-        return f"{name} is like this already: nothing changed."
+        return f"{name} already has these bytes: nothing changed."
     return f"{name} was imported as version {result.version.number} ({result.version.trust})."
 
 
@@ -188,7 +192,7 @@ def number_of(request: PersonRequest, field: str) -> int:
     text = request.POST.get(field, "")
     if text.isascii() and text.isdecimal() and len(text) < 19:
         return int(text)
-    raise InvalidRequest("The form is not complete: open the page again.")
+    raise InvalidRequest("The form is incomplete: reload the page.")
 
 
 def _show_again(request: PersonRequest, agent: Agent, error: ServiceError) -> HttpResponse:

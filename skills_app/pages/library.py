@@ -94,8 +94,8 @@ def _import(request: PersonRequest) -> int:
     version = result.version
     message = f"{version.fields.name} was imported as version {version.number} ({version.trust})."
     if not result.created:
-        message = f"{version.fields.name} is like this already: nothing changed."
+        message = f"{version.fields.name} already has these bytes: nothing changed."
     elif result.waits:
-        message += " It waits: agents get it when somebody has reviewed it."
+        message += " It waits: agents get it after a review."
     messages.success(request, visible(message))
     return version.skill_id

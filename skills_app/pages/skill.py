@@ -171,7 +171,7 @@ def _judge(request: PersonRequest, row: Skill) -> HttpResponse:
 
 SHOWN_CHARACTERS = 400_000
 LINE_CHARACTERS = 5_000
-"""The most that a page shows of one file, and of one line: the rest is in the download."""
+"""Limits of one file and of one line on a page; the download has the rest."""
 COMPARED_FILES = 100
 _STATUS: dict[str, DiffStatus] = {"added": "new", "removed": "deleted", "changed": "changed"}
 
@@ -249,7 +249,7 @@ def _section(change: FileChange) -> DiffSection:
         assert isinstance(section, DiffSection)
         return replace(section, notes=(*section.notes, *notes))
     if change.why:
-        notes.append(Note(f"Not laid side by side: {change.why}.", "warning"))
+        notes.append(Note(f"No comparison: {change.why}.", "warning"))
     sides = (change.before, change.after)
     notes.append(Note(" → ".join(f"{side.size_bytes:,} bytes" for side in sides if side)))
     status = _STATUS[change.status]

@@ -48,7 +48,7 @@ class Comparison:
 
     `findings` are those of the scan that the earlier version did not have, as JSON; `gone` is the
     number of those that only the earlier version had. `asks_more`: changed fields of the head that
-    say when the skill is used and for what.
+    control the use of the skill.
     """
 
     files: tuple[FileChange, ...]
@@ -131,7 +131,7 @@ def _change(
     if after is not None and after.executable and not (before and before.executable):
         mode = "becomes executable" if before else "executable"
     elif before is not None and after is not None and before.executable and not after.executable:
-        mode = "is executable no more"
+        mode = "is no longer executable"
     if before is not None and after is not None and before.sha256 == after.sha256:
         return FileChange(path, name, status, before, after, mode)
     size = sum(entry.size_bytes for entry in (before, after) if entry)
@@ -142,7 +142,7 @@ def _change(
     old = _text(old_id, path) if before else None
     new = _text(new_id, path) if after else None
     if (before and old is None) or (after and new is None):
-        why = "it is no text (UTF-8)"
+        why = "it is not text (UTF-8)"
         return FileChange(path, name, status, before, after, mode, why=why)
     both = (old or "") + "\n" + (new or "")
     why = _no_room(len(both), both.count("\n"), room)
@@ -154,7 +154,7 @@ def _no_room(characters: int, lines: int, room: Room) -> str:
     """Return why this is too much, or empty after taking the room."""
     if characters > FILE_CHARACTERS or lines > FILE_LINES:
         return f"{characters:,} characters in {lines:,} lines are too long to be shown here"
-    return "" if room.take(characters, lines) else "what is shown has its limit"
+    return "" if room.take(characters, lines) else "the limit of this page is reached"
 
 
 def _text(version_id: int, path: str) -> str | None:

@@ -93,7 +93,7 @@ def instructions_of(version_ids: Iterable[int]) -> dict[int, str]:
 
 
 def as_text(data: bytes) -> str | None:
-    """Return a file as text, or None if it is not UTF-8, or contains NUL as texts do not."""
+    """Return a file as text, or None if it is not UTF-8, or contains NUL."""
     if b"\0" in data:
         return None
     try:

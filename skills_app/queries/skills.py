@@ -18,8 +18,8 @@ class AgentSkillRow:
     """A skill that an agent has or could have.
 
     `version` is the one that agents get, None while none was accepted. `enabled`: the agent has it,
-    unless it `collides`: an earlier skill has its name. `waits`: nobody has decided about a later
-    version, or about the first one.
+    unless it `collides`: an earlier skill has its name. `waits`: a later version, or the
+    first one, awaits a decision.
     """
 
     skill: Skill

@@ -158,9 +158,9 @@ class RunSkills(RunPart, Shelf):
             left = narrows_to(skill.head.allowed_tools, known())
             if left is not None and tool not in left:
                 names = ", ".join(name for name in tools if name in left)
-                reason = f"While the skill {skill.name} is active only these may be used: {names}."
+                reason = f"While the skill {skill.name} is active, use only {names}."
                 if "deactivate_skill" in tools:
-                    reason += " Put it away with deactivate_skill when its task is done."
+                    reason += " Deactivate it with deactivate_skill when its task is done."
                 return Verdict("deny", f"skill {skill.name}", reason)
         return None
 
@@ -209,8 +209,8 @@ class RunSkills(RunPart, Shelf):
         for name in subagent.skills:
             if name not in self.pinned:
                 raise SubagentError(
-                    f"The subagent {subagent.name} works with the skill {name}, which this agent "
-                    "does not have: its operator must give it."
+                    f"The subagent {subagent.name} needs the skill {name}, which this agent "
+                    "does not have: its operator must add it."
                 )
             try:
                 required = with_requirements(name, self.pinned)
@@ -275,7 +275,7 @@ def _files(skills: dict[str, PinnedSkill], raw_input: str) -> Iterator[tuple[Pin
 logger = logging.getLogger(__name__)
 
 PASSES = 5
-"""How often a directory is read again that others store, or change, at the same moment."""
+"""Attempts to read a directory that changes, or that others store, at the same time."""
 
 
 async def synced_sources(worker: Any, run: Run, spec: AgentSpec) -> list[SourceRead]:
@@ -308,7 +308,7 @@ async def _synced(worker: Any, read: SourceRead) -> SourceRead:
             read = await worker.in_thread(read_source, read.scope)
     changes = await worker.database.run(changes_of, read)
     late = {
-        found.path or ".": [error("changing", "It changes all the time: the next run reads it.")]
+        found.path or ".": [error("changing", "It keeps changing: the next run reads it.")]
         for found in changes.packages
     }
     kept = tuple(found for found in read.packages if found not in changes.packages)

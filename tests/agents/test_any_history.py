@@ -70,7 +70,7 @@ class AnyHistory(RuleBasedStateMachine):
         self.claim(run)
         self.delegate(self.holders[run.id], ["read", "read"])
 
-    # What there is -----------------------------------------------------------------------------
+    # The state --------------------------------------------------------------------------------
 
     @staticmethod
     def one_of(rows: list[Any], number: int) -> Any:
@@ -297,7 +297,7 @@ class AnyHistory(RuleBasedStateMachine):
         with pytest.raises(FenceLost):
             self.one_of(acts, number // 7)()
 
-    # What is always true -----------------------------------------------------------------------
+    # Invariants -------------------------------------------------------------------------------
 
     @invariant()
     def rows_agree(self) -> None:

@@ -32,7 +32,7 @@ def test_members_of_an_agents_groups_may_approve_for_it_and_for_no_other() -> No
     assert not user.has_perm(APPROVE, Run(pk=agent.pk))
 
 
-def test_it_says_what_the_selectors_say() -> None:
+def test_the_backend_agrees_with_the_selectors() -> None:
     agent = rows.agent("one")
     everywhere = rows.staff("all", "approve_toolcall")
     nobody, root, member = rows.user("bob"), rows.superuser(), approver_of(agent)
@@ -40,7 +40,7 @@ def test_it_says_what_the_selectors_say() -> None:
         assert (user.has_perm(APPROVE, agent), is_approver(user, agent.pk)) == (may, may)
 
 
-def test_accounts_that_are_off_and_nobody_may_not() -> None:
+def test_inactive_and_anonymous_users_have_no_permission() -> None:
     agent = rows.agent("one")
     user = approver_of(agent)
     User.objects.update(is_active=False)
@@ -50,7 +50,7 @@ def test_accounts_that_are_off_and_nobody_may_not() -> None:
     assert not AnonymousUser().has_perm(APPROVE, agent)
 
 
-def test_who_leaves_the_group_may_no_longer() -> None:
+def test_leaving_the_group_ends_the_permission() -> None:
     agent = rows.agent("one")
     user = approver_of(agent)
     assert user.has_perm(APPROVE, agent)
@@ -58,7 +58,7 @@ def test_who_leaves_the_group_may_no_longer() -> None:
     assert not user.has_perm(APPROVE, agent)
 
 
-def test_it_signs_nobody_in(client) -> None:
+def test_the_backend_signs_no_one_in(client) -> None:
     approver_of(rows.agent("one"))
     assert not client.login(username="lea", password="wrong")
     assert client.login(username="lea", password=rows.PASSWORD)

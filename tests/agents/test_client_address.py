@@ -63,6 +63,6 @@ def test_the_audit_log_has_it(settings: Any) -> None:
     assert list(found.values_list("address", flat=True)) == ["127.0.0.1", "192.0.2.9"]
 
 
-def test_ipv4_at_a_socket_for_both_is_a_network_of_its_own() -> None:
+def test_ipv4_at_a_dual_stack_socket_is_its_own_network() -> None:
     """Otherwise one client's failures would count for all IPv4 clients."""
     assert network_of({"REMOTE_ADDR": "::ffff:192.0.2.7"}) == "192.0.2.7/32"

@@ -275,7 +275,7 @@ def test_a_denial_of_other_paths_does_not_fit(
     assert not found(tool, tool_input, path=pattern)
 
 
-def test_without_a_sandbox_paths_begin_at_the_root() -> None:
+def test_without_a_sandbox_paths_start_at_the_root() -> None:
     assert permitted("write_file", {"path": "a.md"}, path="/a.md", sandbox=False)
     assert not permitted("write_file", {"path": "a.md"}, path="/a.md")
     assert not permitted("write_file", {"path": "/notes/../a.md"}, path="/notes/**", sandbox=False)
@@ -415,7 +415,7 @@ def test_all_parts_must_hold() -> None:
         ({"host": "a..example"}, "host"),
     ],
 )
-def test_what_is_not_understood_is_named(condition: dict[str, Any], part: str) -> None:
+def test_invalid_conditions_are_named(condition: dict[str, Any], part: str) -> None:
     problem = problem_of(CallCondition(**condition))
     assert problem is not None
     assert problem[0] == part
@@ -439,7 +439,7 @@ CONDITIONS = st.builds(
 
 
 @given(CONDITIONS, TOOLS, INPUTS, st.booleans())
-def test_any_input_has_an_answer_and_what_permits_also_denies(
+def test_any_input_has_an_answer_and_permitting_conditions_also_deny(
     condition: CallCondition, tool: str, tool_input: dict[str, Any], sandbox: bool
 ) -> None:
     yes = holds(condition, tool, tool_input, permits=True, sandbox=sandbox)

@@ -208,7 +208,7 @@ def test_whole_texts_are_read_as_part_by_part(examples: int) -> None:
     compare()
 
 
-# --- The reading of earlier versions: what it found is still found. ---
+# --- The parser of earlier versions: its findings are still found. ---
 
 AUTHORITY = re.compile(r"""(?i:[/\\]{2,}|(?:https?|wss?|ftp):[/\\]*)([^/\\?# \t\n\f\r"'<>]+)""")
 BARE = re.compile("[\"'\\\\\u200b-\u200d\u2060\ufeff\xad\t\r\n]")
@@ -241,7 +241,7 @@ def found_earlier(pattern: str, tool_input: dict[str, str]) -> bool:
 
 @pytest.mark.slow
 @EXAMPLES
-def test_what_was_found_part_by_part_is_found(examples: int) -> None:
+def test_earlier_findings_are_still_found(examples: int) -> None:
     @settings(max_examples=examples)
     @given(st.sampled_from(PATTERNS), INPUTS)
     def compare(pattern: str, tool_input: dict[str, str]) -> None:
@@ -359,4 +359,4 @@ def test_all_rules_share_one_reading() -> None:
         for number in range(300)
     ]
     assert not answers[0]
-    assert answers[-1], "when the steps are used up, what denies fits"
+    assert answers[-1], "after the last step, denying conditions fit"

@@ -69,7 +69,7 @@ def wrapped(error: Exception, outer: Exception) -> Exception:
         lambda directory: OSError(errno.ENOSPC, "No space left on device"),
     ],
 )
-def test_a_full_disk_is_told_with_the_figure(
+def test_a_full_disk_is_reported_with_the_free_space(
     settings: Settings, tmp_path: Path, error: Callable[[Path], Exception]
 ) -> None:
     reserve(settings, 10**18)
@@ -91,7 +91,7 @@ def test_an_error_of_the_file_tools_is_known_by_its_cause() -> None:
     assert full_disk(raised.value)
 
 
-def test_a_quota_is_told_as_a_quota() -> None:
+def test_a_quota_is_reported_as_a_quota() -> None:
     assert "quota" in full_disk(OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)))
 
 
@@ -104,7 +104,7 @@ def test_a_quota_is_told_as_a_quota() -> None:
         RuntimeError("database or disk is full"),
     ],
 )
-def test_other_errors_are_none(error: Exception) -> None:
+def test_other_errors_are_not_full_disks(error: Exception) -> None:
     assert full_disk(error) == ""
 
 
@@ -161,7 +161,7 @@ def test_the_file_system_is_asked_once_a_second(
     assert len(asked) == 2
 
 
-def test_a_database_on_a_disk_of_its_own_counts(
+def test_a_database_on_its_own_disk_counts(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = dict(disk_space._places())
@@ -177,7 +177,9 @@ def test_a_data_directory_that_is_not_made_yet(settings: Settings, tmp_path: Pat
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_leaves_runs_while_the_disk_is_full_and_tells_once(settings: Settings) -> None:
+def test_a_worker_leaves_runs_while_the_disk_is_full_and_reports_it_once(
+    settings: Settings,
+) -> None:
     told: list[str] = []
     reserve(settings, 10**18)
     worker = Worker(executor="tests", on_disk_full=told.append)

@@ -23,7 +23,7 @@ def test_a_clock_that_is_set_back_changes_nothing(monkeypatch: pytest.MonkeyPatc
     assert before < new_id() < new_id()
 
 
-def test_the_next_id_cannot_be_told_from_the_one_before() -> None:
+def test_the_next_id_cannot_be_predicted() -> None:
     made = [int.from_bytes(new_id()[13:].encode()) for _ in range(1_000)]
     steps = {later - earlier for earlier, later in pairwise(made)}
     assert len(steps) > 990

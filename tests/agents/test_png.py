@@ -49,7 +49,7 @@ def test_passes_and_palettes_stay() -> None:
     assert kinds == [b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"]
 
 
-def test_whatever_else_a_file_holds_is_gone() -> None:
+def test_all_other_data_of_a_file_is_removed() -> None:
     text = chunk(b"tEXt", b"Comment\0" + SCRIPT) + chunk(b"eXIf", SCRIPT) + chunk(b"iCCP", SCRIPT)
     data = png(before=text, after=text) + SCRIPT
     made = remade_png(data)
@@ -82,13 +82,13 @@ def bomb() -> bytes:
     ],
     ids=lambda data: f"{len(data)}:{data[:20]!r}",
 )
-def test_what_is_no_picture_is_refused(data: bytes) -> None:
+def test_a_file_that_is_not_a_picture_is_refused(data: bytes) -> None:
     with pytest.raises(NotAPicture):
         remade_png(data)
 
 
 @pytest.mark.slow
-def test_a_file_that_unpacks_to_more_than_it_says_is_cut_there() -> None:
+def test_a_file_that_unpacks_to_more_than_stated_is_cut() -> None:
     more = png(4, 3, raw=(b"\0" + b"\x40" * 12) * 3 + b"\0" * 50_000_000)
     assert len(zlib.decompress(dict(chunks(remade_png(more)))[b"IDAT"])) == 39
 

@@ -34,7 +34,7 @@ def test_rules_come_before_interrupt_on_and_that_before_the_effect() -> None:
     assert (verdict.action, verdict.source) == ("allow", "rule 1")
 
 
-def test_what_a_tool_ignores_keeps_a_rule_from_allowing_and_not_from_denying() -> None:
+def test_inputs_that_a_tool_ignores_prevent_allowing_and_not_denying() -> None:
     allow = spec({"tool": "*", "when": {"path": "a"}, "action": "allow"})
     reads = frozenset({"text"})
     given = {"text": "x", "path": "a"}
@@ -45,7 +45,7 @@ def test_what_a_tool_ignores_keeps_a_rule_from_allowing_and_not_from_denying() -
 
 @pytest.mark.parametrize("tool", ["write_memory", "write_file", "edit_file"])
 @pytest.mark.parametrize("first", [None, {"tool": "*", "action": "allow"}])
-def test_memory_is_denied_by_whatever_tool_it_is_edited(tool: str, first: Any) -> None:
+def test_memory_can_be_denied_for_every_tool(tool: str, first: Any) -> None:
     rules = [rule for rule in (first, DENY) if rule]
     assert judge(spec(*rules), tool, "write", EDIT, proposes=MEMORY_EDIT).action == "deny"
     only = {**DENY, "when": {"path": "knowledge/**"}}
@@ -54,7 +54,7 @@ def test_memory_is_denied_by_whatever_tool_it_is_edited(tool: str, first: Any) -
     assert judge(spec(other), tool, "write", EDIT, proposes=MEMORY_EDIT).action == "ask"
 
 
-def test_memory_asks_whatever_is_allowed_as_its_rule_says() -> None:
+def test_memory_always_asks_under_the_terms_of_its_rule() -> None:
     allowed = spec({"tool": "*", "action": "allow"}, interrupt_on={"write_file": False})
     assert judge(allowed, "write_file", "write", EDIT, proposes=MEMORY_EDIT).action == "ask"
     two = spec(interrupt_on={"write_memory": {"approvals_needed": 2}})
@@ -76,7 +76,7 @@ def test_a_denial_of_memory_holds_through_the_file_tools(tmp_path: Path) -> None
     assert not MemoryFile.objects.exists()
 
 
-def test_what_is_tried_always_asks_unless_it_is_denied() -> None:
+def test_calls_with_a_trial_always_ask_unless_denied() -> None:
     allow = {"tool": "*", "action": "allow"}
     for policy in (spec(allow), spec(interrupt_on={"execute_sql": False}), spec()):
         verdict = judge(policy, "execute_sql", "external", {}, tried=True)

@@ -72,7 +72,7 @@ def test_only_the_exact_form_of_a_known_name_is_a_variable(prompt: str, result: 
         ("", "{{user.name}}{{thread.title}}", "Count the beans"),
     ],
 )
-def test_a_value_begins_no_section_and_is_not_read_again(
+def test_a_value_starts_no_section_and_is_not_parsed_again(
     value: str, prompt: str, result: str
 ) -> None:
     assert expand(prompt, {**VALUES, "user.name": value}) == result
@@ -84,7 +84,7 @@ def test_an_empty_value_before_another_hides_no_beginning_of_a_line() -> None:
 
 
 @given(braces)
-def test_an_escaped_text_says_itself(text: str) -> None:
+def test_an_escaped_text_stands_for_itself(text: str) -> None:
     assert expand(escaped(text), VALUES) == text
     assert names_in(escaped(text)) == frozenset()
     assert unknown_names(escaped(text)) == []

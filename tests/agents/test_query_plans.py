@@ -101,7 +101,7 @@ def test_a_run_with_an_approval(ada: User) -> None:
     assert Run.objects.get().status == "completed"
 
 
-def test_what_every_worker_looks_for_each_second(ada: User) -> None:
+def test_the_polling_queries_of_workers_use_indexes(ada: User) -> None:
     start_run(ada)
 
     def work() -> None:

@@ -67,7 +67,7 @@ def test_a_domain_with_other_letters_is_the_same_domain(
     assert not fits({"to": [address]}, permits=True, condition=condition)
 
 
-def test_a_list_of_whom_it_may_write_to() -> None:
+def test_recipients_match_the_allowed_list() -> None:
     rules = (
         PolicyRule(tool="send_gmail_message", when=OURS, action="allow"),
         PolicyRule(tool="send_gmail_message", action="deny", reason="To our own people only."),
@@ -83,7 +83,7 @@ def test_a_list_of_whom_it_may_write_to() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["example.org", "a b@c.de", "*@", "@x.org", "a@b@c", "*"])
-def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+def test_an_invalid_pattern_is_refused(pattern: str) -> None:
     found = problem_of(CallCondition.model_construct(recipient=pattern))
     assert found is not None
     assert found[0] == "recipient"

@@ -36,7 +36,7 @@ def row(name: str = "shop") -> DatabaseConnection:
     return DatabaseConnection.objects.create(name=name, url=SecretText.seal(PLAIN))
 
 
-def test_what_is_sealed_can_be_revealed_and_is_never_the_same_twice():
+def test_a_sealed_text_can_be_revealed_and_never_repeats():
     one, other = SecretText.seal(PLAIN), SecretText.seal(PLAIN)
     assert one.reveal() == other.reveal() == PLAIN
     assert one._token != other._token
@@ -45,7 +45,7 @@ def test_what_is_sealed_can_be_revealed_and_is_never_the_same_twice():
 
 
 @pytest.mark.parametrize("show", [repr, str, "{}".format, lambda s: f"{s!r:>20}", json.dumps, vars])
-def test_nothing_that_shows_an_object_shows_it(show):
+def test_no_representation_of_an_object_shows_it(show):
     secret = SecretText.seal(PLAIN)
     try:
         shown = str(show(secret))
@@ -113,7 +113,7 @@ def test_a_lost_key_is_an_error_that_names_the_setting(settings):
 
 
 @pytest.mark.django_db
-def test_what_was_changed_in_the_database_is_refused():
+def test_a_text_changed_in_the_database_is_refused():
     kept = row()
     token = stored(kept.pk)
     for forged in (token[:-4] + "AAA=", token[:40], "nonsense", PLAIN, "ü"):
@@ -146,7 +146,7 @@ def test_rotation_goes_from_the_derived_key_to_ones_own_and_on(settings):
 
 
 @pytest.mark.django_db
-def test_rotation_leaves_what_it_cannot_read_and_says_so(settings):
+def test_rotation_skips_and_reports_unreadable_texts(settings):
     with_keys(settings, OLD)
     lost = row("lost")
     before = stored(lost.pk)
@@ -167,7 +167,7 @@ def test_fallbacks_of_djangos_key_decrypt(settings):
     assert secret.reveal() == PLAIN
 
 
-def test_an_empty_key_is_none(settings):
+def test_an_empty_key_is_no_key(settings):
     with_keys(settings, "")
     with pytest.raises(ImproperlyConfigured, match="VEL_SECRET_KEYS"):
         SecretText.seal(PLAIN)

@@ -58,7 +58,7 @@ def test_every_status_is_in_its_table_and_can_be_reached(name: str) -> None:
     assert reachable(table, "pending") == set(statuses.values)
 
 
-def test_every_pair_of_statuses_is_either_legal_or_refused_with_what_would_be_legal() -> None:
+def test_every_pair_of_statuses_is_legal_or_refused_with_the_legal_ones() -> None:
     for name, before, after in all_pairs():
         table = TABLES[name][0]
         if after in table[before]:
@@ -87,7 +87,7 @@ def test_only_a_failed_run_comes_back() -> None:
     assert {status for status in ENDED_RUNS if RUN_TRANSITIONS[status]} == {"failed"}
 
 
-def test_only_what_was_started_has_an_outcome() -> None:
+def test_only_started_calls_have_an_outcome() -> None:
     """Except for an edit of the memory, which the decision itself makes."""
     outcomes = {"succeeded", "failed", "interrupted"}
     for status, following in TOOL_CALL_TRANSITIONS.items():
@@ -97,7 +97,7 @@ def test_only_what_was_started_has_an_outcome() -> None:
     assert not FINISHED_CALLS & OPEN_CALLS
 
 
-def test_a_call_that_waits_begins_only_by_way_of_an_approval() -> None:
+def test_a_waiting_call_starts_only_after_an_approval() -> None:
     before_start = {s for s, following in TOOL_CALL_TRANSITIONS.items() if "started" in following}
     assert before_start == {"pending", "approved"}
     assert {s for s, following in TOOL_CALL_TRANSITIONS.items() if "approved" in following} == {
@@ -107,7 +107,7 @@ def test_a_call_that_waits_begins_only_by_way_of_an_approval() -> None:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_the_database_can_be_made_to_refuse_what_the_tables_do() -> None:
+def test_the_database_can_refuse_the_same_transitions_as_the_tables() -> None:
     """Other tests use these triggers to check every writer, also raw SQL."""
     _, run = new_run()
     [request] = parked(run)

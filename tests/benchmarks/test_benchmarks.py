@@ -20,7 +20,7 @@ from tests.support.migrated import copy_postgres, copy_sqlite
 
 
 @pytest.mark.slow
-def test_the_fake_model_calls_its_tool_as_often_as_the_script_says() -> None:
+def test_the_fake_model_calls_its_tool_according_to_the_script() -> None:
     messages: list[anthropic.types.MessageParam] = [
         {"role": "user", "content": script("look", 2, pace_ms=1)}
     ]
@@ -48,7 +48,7 @@ def test_a_model_server_that_does_not_start_is_a_failure(
 
 
 @pytest.mark.slow
-def test_watchers_are_measured_beside_a_data_directory(
+def test_watchers_are_measured_with_a_separate_data_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VEL_DATA_DIR", str(tmp_path))
@@ -83,7 +83,7 @@ def _migrated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_migrated")
-def test_vel_is_measured_beside_a_bare_loop() -> None:
+def test_vel_is_compared_with_a_bare_loop() -> None:
     report = overhead.measure(Options(turns=(2,), rounds=1, peers=False))
     assert report.rows[0][:1] + report.rows[1][:1] == ["bare SDK loop", "Vel"]
     for name in ("bare SDK loop", "Vel"):
@@ -91,11 +91,11 @@ def test_vel_is_measured_beside_a_bare_loop() -> None:
         assert [sample["calls"] for sample in found["samples"]] == [3]
         assert found["cpu_ms_per_call"] > 0
     assert report.figures["Vel"]["2 turns"]["db_bytes_per_turn"] >= 0
-    assert "Peers left out, as asked (--no-peers)." in report.notes
+    assert "Peers not measured (--no-peers)." in report.notes
 
 
 @pytest.mark.slow
-def test_a_peer_that_cannot_be_installed_says_why(
+def test_a_peer_that_cannot_be_installed_gives_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

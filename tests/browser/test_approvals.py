@@ -42,10 +42,10 @@ def test_approving(site: Site, waiting: tuple[Page, str, str]) -> None:
     assert (stored["decision"], stored["by"]) == ("approve", "olga")
 
 
-def test_editing_sends_exactly_what_was_typed(site: Site, waiting: tuple[Page, str, str]) -> None:
+def test_editing_sends_exactly_the_typed_text(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Edit…", exact=True).click()
-    area = page.get_by_label("What should run instead")
+    area = page.get_by_label("Input to run instead")
     assert "\\u202e" in area.input_value()
     area.fill('{"command": ')
     page.get_by_role("button", name="Run with these changes").click()
@@ -60,7 +60,7 @@ def test_editing_sends_exactly_what_was_typed(site: Site, waiting: tuple[Page, s
 def test_rejecting_with_a_reason(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Reject…", exact=True).click()
-    page.get_by_label("Why not?").fill("Not on a Friday")
+    page.get_by_label("Reason (the agent").fill("Not on a Friday")
     page.get_by_role("button", name="Reject", exact=True).click()
     expect(page.locator(".approval")).to_have_count(0)
     expect(page.locator("#transcript")).to_contain_text("olga rejected execute: Not on a Friday")
@@ -72,14 +72,14 @@ def test_answering_instead(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Answer instead…", exact=True).click()
     page.get_by_role("button", name="Answer", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("An answer needs")
-    page.get_by_label("The call is not made").fill("It says hi")
+    expect(page.get_by_role("alert")).to_contain_text("An answer requires")
+    page.get_by_label("The tool does not run").fill("It says hi")
     page.get_by_role("button", name="Answer", exact=True).click()
     expect(page.locator(".approval")).to_have_count(0)
     assert site.do("approval", request=request)["reason"] == "It says hi"
 
 
-def test_what_somebody_else_decides_leaves_the_page(
+def test_requests_decided_by_others_leave_the_page(
     site: Site, new_page: NewPage, waiting: tuple[Page, str, str]
 ) -> None:
     page, run, _ = waiting
@@ -90,7 +90,7 @@ def test_what_somebody_else_decides_leaves_the_page(
     expect(page.locator("#transcript")).to_contain_text("ada approved execute")
 
 
-def test_a_decision_that_comes_too_late_says_so(site: Site, waiting: tuple[Page, str, str]) -> None:
+def test_a_late_decision_is_reported(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     # The page does not update, as with a slow connection.
     page.route("**/summary/", lambda route: route.abort())

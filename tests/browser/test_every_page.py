@@ -181,7 +181,7 @@ def test_the_status_page_of_the_admin(site: Site, new_page: NewPage) -> None:
     page.goto("/admin/")
     page.locator("a[href='/admin/status/']").first.click()
     page.wait_for_url("**/admin/status/")
-    checks = box_of(page, "Ready")
+    checks = box_of(page, "Health checks")
     for name in ("database", "migrations", "disk", "sandbox", "workers"):
         expect(checks.get_by_role("row", name=name)).to_contain_text(re.compile("ok|failing"))
     expect(checks.get_by_role("row", name="workers")).to_contain_text("ok")

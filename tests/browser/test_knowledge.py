@@ -76,7 +76,7 @@ def test_an_earlier_state_is_restored_and_the_file_edited_and_deleted(
     area = page.get_by_label("Content")
     assert area.input_value() == "# Ada\nLikes tables.\n"
     area.fill("# Ada\nLikes lists.\n")
-    page.get_by_label("Why").fill("She said so")
+    page.get_by_label("Reason").fill("She said so")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_have_text("Saved as revision 4.")
     expect(page.locator(".history li").first).to_contain_text("She said so")
@@ -90,9 +90,7 @@ def test_an_earlier_state_is_restored_and_the_file_edited_and_deleted(
 
 
 @pytest.mark.slow
-def test_a_save_over_somebody_elses_change_keeps_what_was_typed(
-    site: Site, new_page: NewPage, path: str
-) -> None:
+def test_a_stale_save_keeps_the_typed_text(site: Site, new_page: NewPage, path: str) -> None:
     page = opened(new_page("ada"), path)
     page.get_by_role("link", name="Edit", exact=True).click()
     site.do("remember", path=path, content="meanwhile")
@@ -104,7 +102,7 @@ def test_a_save_over_somebody_elses_change_keeps_what_was_typed(
 
 
 @pytest.mark.slow
-def test_what_waits_is_linked_to_the_queue(site: Site, new_page: NewPage, path: str) -> None:
+def test_pending_requests_are_linked_to_the_queue(site: Site, new_page: NewPage, path: str) -> None:
     run = site.do("make_run", owner="olga")
     site.do("ask_memory", run=run, path=path, content="agent's", reason="Because it was said")
     page = new_page("ada")

@@ -115,7 +115,7 @@ def test_a_server_that_comes_back_leaves_no_gap_and_repeats_nothing(
     wait_for_seq(page, 5)
 
     site.kill_server()
-    expect(page.locator("#connection")).to_contain_text("connection is lost")
+    expect(page.locator("#connection")).to_contain_text("Connection lost")
     last = append(site, run, SECOND_STEP, "completed")
     site.start_server()
 
@@ -139,7 +139,7 @@ FALLBACK = {
 
 
 @pytest.mark.slow
-def test_what_a_broken_model_call_said_goes_when_the_call_is_made_again(
+def test_text_of_a_broken_model_call_disappears_with_the_retry(
     site: Site, new_page: NewPage
 ) -> None:
     run = site.do("make_run", owner="olga")
@@ -158,14 +158,14 @@ def test_what_a_broken_model_call_said_goes_when_the_call_is_made_again(
     wait_for_seq(page, append(site, run, half_said, "running"))
 
     assert transcript(page).splitlines() == [
-        "The model is asked again: the connection broke",
+        "The model call is repeated: the connection broke",
         "anthropic <b>one</b> is unavailable: google two continues.",
         "Second try",
     ]
 
 
 @pytest.mark.slow
-def test_where_a_command_went_stands_with_its_call(site: Site, new_page: NewPage) -> None:
+def test_the_hosts_of_a_command_are_shown_with_its_call(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     call = {"call_id": "c1", "tool": "execute", "input": {"command": "curl …"}}
     went = {"call_id": "c1", "host": "pypi.org", "port": 443, "sent": 120, "received": 4096}
@@ -219,7 +219,7 @@ def test_a_call_that_is_tried_again_is_a_note(site: Site, new_page: NewPage) -> 
     page = new_page("olga")
     page.goto(f"/runs/{run}/")
     wait_for_seq(page, append(site, run, [("tool.retried", retried)], "running"))
-    assert transcript(page) == "Tried again in 2.5 s: slow"
+    assert transcript(page) == "Retrying in 2.5 s: slow"
 
 
 @pytest.mark.slow
@@ -286,7 +286,7 @@ def test_cancelling_is_one_click(site: Site, new_page: NewPage) -> None:
 
 
 @pytest.mark.slow
-def test_somebody_who_was_signed_out_is_told(site: Site, new_page: NewPage) -> None:
+def test_a_signed_out_user_gets_a_message(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     page = new_page("olga")
     page.goto(f"/runs/{run}/")

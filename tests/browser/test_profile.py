@@ -30,7 +30,7 @@ def test_a_token_is_made_shown_once_and_revoked(new_page: NewPage) -> None:
     page.get_by_role("link", name="Profile").click()
     page.get_by_label("Name").fill("backup")
     page.get_by_label("decide approvals").check()
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create token").click()
     secret = page.get_by_label("Token", exact=True)
     expect(secret).to_have_value(SECRET)
     assert_that_it_fits(page, "profile")
@@ -49,7 +49,7 @@ def test_a_token_is_made_shown_once_and_revoked(new_page: NewPage) -> None:
 def test_the_page_of_the_api_is_styled_and_can_be_walked(new_page: NewPage) -> None:
     page = new_page("olga", width=390)
     page.goto("/profile/")
-    page.get_by_role("link", name="What the API does").click()
+    page.get_by_role("link", name="API reference").click()
     page.get_by_role("link", name="Start a run").click()
     article = page.locator("#create_run")
     expect(article).to_be_in_viewport()

@@ -88,11 +88,11 @@ def open_queue(new_page: NewPage, person: str, **options: Any) -> Page:
     return page
 
 
-def test_runs_go_on_live_with_what_is_decided_here(
+def test_runs_continue_live_after_decisions_here(
     site: Site, new_page: NewPage, person: str, start: Start
 ) -> None:
     page = open_queue(new_page, person)
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_text("No pending requests.")).to_be_visible()
     other = new_page(person)
     other.goto("/runs/")
     expect(other.locator("#waiting-count")).to_be_hidden()
@@ -102,7 +102,7 @@ def test_runs_go_on_live_with_what_is_decided_here(
     expect(cards(page)).to_contain_text("Create a.md")
     expect(page).to_have_title("(1) Approvals · Vel")
     expect(other.locator("#waiting-count")).to_have_text("1")
-    expect(page.get_by_text("Nothing waits for you.")).to_be_hidden()
+    expect(page.get_by_text("No pending requests.")).to_be_hidden()
     press(cards(page), "Approve")
 
     expect(cards(page)).to_contain_text("Create b.md")
@@ -114,7 +114,7 @@ def test_runs_go_on_live_with_what_is_decided_here(
 
     expect(cards(page)).to_contain_text("Create c.md")
     cards(page).get_by_text("Reject…").click()
-    page.get_by_label("Why not?").fill("Enough")
+    page.get_by_label("Reason (the agent").fill("Enough")
     press(cards(page), "Reject")
 
     expect(cards(page)).to_have_count(0)
@@ -128,7 +128,9 @@ def test_runs_go_on_live_with_what_is_decided_here(
 
 
 @pytest.mark.slow
-def test_several_at_once(site: Site, new_page: NewPage, person: str, start: Start) -> None:
+def test_several_requests_are_decided_together(
+    site: Site, new_page: NewPage, person: str, start: Start
+) -> None:
     page = open_queue(new_page, person)
     runs = []
     for name in "abc":  # one after the other, because the cards have the order of the requests
@@ -158,7 +160,7 @@ def test_several_at_once(site: Site, new_page: NewPage, person: str, start: Star
 
 
 @pytest.mark.slow
-def test_a_memory_edit_is_read_with_what_the_scanner_found(
+def test_a_memory_edit_is_shown_with_the_scanners_findings(
     site: Site, new_page: NewPage, person: str, start: Start
 ) -> None:
     page = open_queue(new_page, person)
@@ -188,7 +190,7 @@ def ask(site: Site, run: str, text: str = "x", tool: str = "send") -> str:
 
 
 @pytest.mark.slow
-def test_what_is_typed_stays_where_it_is_while_requests_come_and_go(
+def test_typed_text_stays_in_place_while_requests_change(
     site: Site, new_page: NewPage, person: str, run: str
 ) -> None:
     requests = [ask(site, run, "line\n" * 12) for _ in range(3)]
@@ -197,7 +199,7 @@ def test_what_is_typed_stays_where_it_is_while_requests_come_and_go(
     page.evaluate("document.body.style.overflowAnchor = 'none'")
     mine = card(page, requests[2])
     mine.get_by_text("Reject…").click()
-    mine.get_by_label("Why not?").press_sequentially("I am not")
+    mine.get_by_label("Reason (the agent").press_sequentially("I am not")
     before = mine.bounding_box()
 
     site.do("supersede", request=requests[0])
@@ -210,11 +212,11 @@ def test_what_is_typed_stays_where_it_is_while_requests_come_and_go(
     assert after is not None
     assert abs(before["y"] - after["y"]) <= 1
     page.keyboard.type(" sure")
-    expect(mine.get_by_label("Why not?")).to_have_value("I am not sure")
+    expect(mine.get_by_label("Reason (the agent")).to_have_value("I am not sure")
 
     site.do("supersede", request=requests[2])
-    expect(mine.get_by_role("alert")).to_contain_text("What you wrote is kept")
-    expect(mine.get_by_label("Why not?")).to_have_value("I am not sure")
+    expect(mine.get_by_role("alert")).to_contain_text("Your text stays here")
+    expect(mine.get_by_label("Reason (the agent")).to_have_value("I am not sure")
     expect(mine.get_by_role("button", name="Reject", exact=True)).to_be_disabled()
 
 
@@ -294,7 +296,7 @@ def test_a_double_click_decides_one_request(
 
 
 @pytest.mark.slow
-def test_what_agents_write_is_text(site: Site, new_page: NewPage, person: str, run: str) -> None:
+def test_output_of_agents_is_text(site: Site, new_page: NewPage, person: str, run: str) -> None:
     ask(site, run, HOSTILE, tool=HOSTILE)
     page = open_queue(new_page, person)
     ask(site, run, HOSTILE, tool=HOSTILE)
@@ -334,7 +336,7 @@ def test_script_and_template_make_the_same_cards(
     page = open_queue(new_page, person)
     expect(cards(page)).to_have_count(5)
     card(page, decided).get_by_text("Reject…").click()
-    card(page, decided).get_by_label("Why not?").fill(HOSTILE)
+    card(page, decided).get_by_label("Reason (the agent").fill(HOSTILE)
     press(card(page, decided), "Reject")
     expect(cards(page)).to_have_count(4)
     for query in ("?", "?tab=decided"):

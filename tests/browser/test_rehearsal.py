@@ -16,7 +16,7 @@ RULES = '[{"tool": "execute", "when": {"command": "echo"}, "action": "deny"}]'
 
 
 @pytest.mark.slow
-def test_unsaved_rules_are_tried_on_a_page_of_their_own(site: Site, new_page: NewPage) -> None:
+def test_unsaved_rules_are_tried_on_their_own_page(site: Site, new_page: NewPage) -> None:
     site.do("make_user", name="root", admin=True)
     run = site.do("make_run", owner="olga")
     site.do("ask", run=run, tool="execute", tool_input={"command": "echo a\u202eb"})
@@ -26,7 +26,7 @@ def test_unsaved_rules_are_tried_on_a_page_of_their_own(site: Site, new_page: Ne
     form = page.url
     page.locator("#id_approval_rules").fill(RULES)
     with page.context.expect_page() as opened:
-        page.get_by_role("button", name="Rehearse, without saving").click()
+        page.get_by_role("button", name="Rehearse without saving").click()
     rehearsal = opened.value
     # Other tests share the site and make calls, too.
     expect(rehearsal.get_by_role("heading", name=re.compile(r"\d+ calls?, "))).to_be_visible()

@@ -34,7 +34,7 @@ def archive(path: Path, body: str, script: str) -> Path:
 def import_it(page: Page, path: Path) -> None:
     page.goto(f"{URL}import/")
     page.get_by_label("A zip or .skill archive").set_input_files(path)
-    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("button", name="Preview", exact=True).click()
     expect(page.get_by_role("heading", name=NAME)).to_be_visible()
     expect(page.locator("pre.vel-text").first).to_contain_text("<script>window.pwned")
     page.get_by_role("button", name="Import", exact=True).click()
@@ -58,7 +58,7 @@ def test_a_hostile_package_is_imported_reviewed_and_quarantined(
 
     page.goto(f"{URL}?q={NAME}")
     page.get_by_role("link", name=NAME).click()
-    page.get_by_role("link", name="look at it").click()
+    page.get_by_role("link", name="Review it").click()
     main = page.locator("#content-main")
     expect(main).to_contain_text(f"# Beans {HOSTILE}")
     expect(main).to_contain_text("Accept as reviewed")
@@ -74,8 +74,8 @@ def test_a_hostile_package_is_imported_reviewed_and_quarantined(
     # The version in the other tab is no longer the current one.
     other.get_by_role("button", name="Accept as reviewed").click()
     expect(other.get_by_role("alert")).to_be_visible()
-    other.get_by_role("link", name="Look at it again").click()
-    other.get_by_label("Why no agent should get it").fill(f"It lies. {HOSTILE}")
+    other.get_by_role("link", name="Review it again").click()
+    other.get_by_label("Reason for the quarantine").fill(f"It lies. {HOSTILE}")
     other.get_by_role("button", name="Put into quarantine").click()
     expect(other.locator(".messagelist")).to_contain_text("in quarantine")
     expect(other.locator("#content-main")).to_contain_text(f"It lies. {HOSTILE}")
@@ -98,7 +98,7 @@ def test_nothing_is_wider_than_the_window(site: Site, new_page: NewPage, tmp_pat
     path.write_text(text)
     page.goto(f"{URL}import/")
     page.get_by_label("A zip or .skill archive").set_input_files(path)
-    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("button", name="Preview", exact=True).click()
     # The expected content of each page shows that the right page is measured.
     expect(page.get_by_role("button", name="Import", exact=True)).to_be_visible()
     assert_that_it_fits(page)

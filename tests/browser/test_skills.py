@@ -92,7 +92,7 @@ def test_a_package_is_uploaded_and_a_bad_one_refused(
     file = {"name": "SKILL.md", "mimeType": "text/markdown", "buffer": b"<script>no head"}
     page.get_by_label("File").set_input_files([file])
     page.get_by_role("button", name="Upload").click()
-    expect(page.get_by_role("alert")).to_contain_text("begins with a head")
+    expect(page.get_by_role("alert")).to_contain_text("starts with a head")
     good = {**file, "name": "x.zip", "buffer": zipped({"scripts/a.py": "1\n"}, name=word)}
     page.get_by_label("File").set_input_files([good])
     page.get_by_role("button", name="Upload").click()
@@ -111,13 +111,13 @@ def test_a_later_version_is_found_compared_and_reviewed(
     page.get_by_label("Search").fill("peel quinces")
     page.get_by_role("button", name="Search").click()
     page.get_by_role("link", name=word, exact=True).click()
-    page.get_by_role("link", name="See what it changes").click()
+    page.get_by_role("link", name="Show its changes").click()
     expect(page).to_have_url(re.compile(rf"/skills/{skill}/\?version=2&compare=1"))
     expect(page.locator("tr.added").first).to_contain_text("every quince")
-    page.get_by_role("button", name="I have read it and vouch for it").click()
+    page.get_by_role("button", name="Accept as reviewed").click()
     expect(page.get_by_role("alert")).to_contain_text("You vouch for version 2")
     expect(page.locator(".badges .status")).to_have_text("reviewed")
-    page.get_by_label("Why it goes into quarantine").fill("A mistake")
+    page.get_by_label("Reason for the quarantine").fill("A mistake")
     page.get_by_role("button", name="Put into quarantine").click()
     expect(page.locator(".badges .status")).to_have_text("quarantined")
 
@@ -163,9 +163,7 @@ def test_nothing_is_wider_than_the_window(
             assert overflows(page) == (0, 0), (url, scheme)
 
 
-def test_a_run_says_which_skills_it_loads_and_which_were_left_out(
-    site: Site, new_page: NewPage
-) -> None:
+def test_a_run_shows_loaded_and_omitted_skills(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     problems = [{"skill": "old", "message": "There is no head."}]
     loaded = {"name": "beans", "version": "1.2", "trust": "imported", "content_hash": "0" * 64}
@@ -181,10 +179,10 @@ def test_a_run_says_which_skills_it_loads_and_which_were_left_out(
     page.goto(f"/runs/{run}/")
     expect(page.locator("#transcript .event")).to_have_text(
         [
-            "Skill loaded: beans 1.2 (imported, reviewed by nobody)",
+            "Skill loaded: beans 1.2 (imported, not reviewed)",
             "Skill loaded: beans (reviewed)",
-            "Skill put away: beans",
+            "Skill deactivated: beans",
         ]
     )
-    page.get_by_text("7 skills were left out").click()
+    page.get_by_text("7 skills were skipped").click()
     expect(page.locator("#transcript details")).to_contain_text("old: There is no head.")

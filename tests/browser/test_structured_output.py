@@ -12,7 +12,7 @@ from tests.support.site import Site
 pytestmark = pytest.mark.chromium
 
 
-def test_the_value_and_what_did_not_fit_are_text_on_the_page(site: Site, new_page: NewPage) -> None:
+def test_the_value_and_its_problems_are_text_on_the_page(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     problems = [
         {"path": "$.n", "message": 'must be of type integer, got "<img src=x onerror=alert(1)>"'},
@@ -28,7 +28,7 @@ def test_the_value_and_what_did_not_fit_are_text_on_the_page(site: Site, new_pag
     page.goto(f"/runs/{run}/")
     wait_for_seq(page, seq)
     shown = transcript(page)
-    assert "The answer did not fit its form: $.n: must be of type integer" in shown
+    assert "The answer does not match its schema: $.n: must be of type integer" in shown
     assert '"<img src=x onerror=alert(1)>"; The answer is⟨U+202E⟩ empty.' in shown
     expect(page.get_by_text("Answer as data")).to_be_visible()
     assert '"s": "<b>bold</b>⟨U+202E⟩"' in shown

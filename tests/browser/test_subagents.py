@@ -71,20 +71,20 @@ def test_the_page_shows_the_tree_while_it_grows_and_ends(site: Site, new_page: N
     sockets = count_sockets(page)
     page.goto(f"/runs/{run}/")
     waits = page.locator("#waits")
-    expect(waits).to_have_text("Waits for 3 subagents: 3 queued")
+    expect(waits).to_have_text("Waiting for 3 subagents: 3 queued")
     names = page.locator("#subagents a")
     expect(names).to_have_text(["explore", "explore 2", "explore 3"])
     expect(page.locator("#subagents .task").nth(1)).to_have_text("Read the docs⟨U+202E⟩")
     began(site, first)
-    expect(waits).to_have_text("Waits for 3 subagents: 1 running, 2 queued")
+    expect(waits).to_have_text("Waiting for 3 subagents: 1 running, 2 queued")
     deeper = site.do("make_child", parent=first, task="Go deeper", name="plan")
     site.do("park", run=first, children=[deeper])
     expect(page.locator("#subagents li li a")).to_have_text("plan")
-    expect(fold(page, first).locator("summary .status")).to_have_text("waits for subagents")
+    expect(fold(page, first).locator("summary .status")).to_have_text("waiting for subagents")
     assert len(sockets) == 1, "the folded ones are followed over the page's own socket"
     site.do("end", run=second, status="completed", events=[said("Read.")])
     site.do("end", run=third, status="failed", events=[])
-    expect(waits).to_have_text("Waits for 1 subagent: 1 waits for subagents")
+    expect(waits).to_have_text("Waiting for 1 subagent: 1 waiting for subagents")
     expect(fold(page, third).locator("summary .status")).to_have_text("failed")
     site.do("end", run=deeper, status="completed", events=[said("Planned.")])
     site.do("end", run=first, status="completed", events=[said("Found.")])
@@ -134,7 +134,7 @@ def test_an_opened_subagent_is_followed_and_one_in_it_too(site: Site, new_page: 
 
 
 @pytest.mark.slow
-def test_what_a_subagent_asks_is_decided_on_the_page_of_its_parent(
+def test_requests_of_a_subagent_are_decided_on_the_page_of_its_parent(
     site: Site, new_page: NewPage
 ) -> None:
     run, (child,) = delegated(site, "Tidy up")
@@ -144,7 +144,7 @@ def test_what_a_subagent_asks_is_decided_on_the_page_of_its_parent(
     request = site.do("ask", run=child, tool="execute", tool_input={"command": "rm -r build"})
     card = page.locator(f"#request-{request}")
     expect(card).to_contain_text("Assistant › explore")
-    expect(page.locator("#waits")).to_have_text("Waits for 1 subagent: 1 waits for a decision")
+    expect(page.locator("#waits")).to_have_text("Waiting for 1 subagent: 1 waiting for a decision")
     expect(card.get_by_role("link", name="Open the run")).to_have_attribute(
         "href", f"/runs/{child}/"
     )
@@ -166,9 +166,7 @@ def test_on_a_narrow_screen_nothing_is_wider_than_the_page(site: Site, new_page:
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_the_history_shows_what_people_asked_and_no_subagents(
-    site: Site, new_page: NewPage
-) -> None:
+def test_the_history_shows_runs_of_people_and_no_subagents(site: Site, new_page: NewPage) -> None:
     run, (child,) = delegated(site, "Only below its parent")
     page = new_page("olga")
     page.goto("/runs/")

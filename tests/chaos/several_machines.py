@@ -41,7 +41,7 @@ class SeveralMachines:
     def _fetched(self, thread: Thread) -> str:
         """Fetch the files of a thread without a host to "web", and return that name.
 
-        The run of such a thread ended before it was moved, or was cancelled during the move.
+        The run of this thread ended before it was moved, or was cancelled during the move.
         """
         state = last_stored(thread.pk)
         with self.machines.on("web"):

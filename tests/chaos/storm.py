@@ -112,7 +112,7 @@ class Storm:
                 rows = Run.objects.filter(pk__in=left).values_list(
                     "id", "status", "wait_reason", "clock__lease_holder", "clock__fence"
                 )
-                raise AssertionError(f"these runs do not go on: {list(rows)}")
+                raise AssertionError(f"these runs do not continue: {list(rows)}")
             time.sleep(0.05)
 
     # Afterwards --------------------------------------------------------------------------------

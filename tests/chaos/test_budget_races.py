@@ -133,7 +133,7 @@ def check(allowance: Allowance, server: MessagesServer, limit: int) -> None:
 
 @pytest.mark.slow
 @sizes(Size(children=8, calls=12), Size(children=20, calls=30))
-def test_children_in_three_processes_never_exceed_what_their_parent_may_use(
+def test_children_in_three_processes_never_exceed_the_budget_of_their_parent(
     directory: Path, size: Size
 ) -> None:
     more = size.calls // 3
@@ -189,7 +189,7 @@ def _settled(window: Allowance, used: int) -> bool:
 
 
 @sizes(Size(children=8, calls=16), Size(children=20, calls=40))
-def test_what_killed_drivers_had_reserved_is_given_back_once(directory: Path, size: Size) -> None:
+def test_reservations_of_killed_drivers_are_returned_once(directory: Path, size: Size) -> None:
     user = make_user()
     an_agent(user)
     parent, children = family(user, size.calls * CALL, size.children)

@@ -59,7 +59,7 @@ def _replace(running: Storm, role: str) -> None:
 def stop_and_start(running: Storm) -> None:
     """Stop the cluster, as an update does: it hands its runs back without waiting for a lease."""
     assert running.cluster.terminate()
-    # Nobody may have claimed the runs of workers that were killed before.
+    # The runs of workers that were killed before may be unclaimed.
     driven = RunClock.objects.filter(run__status="running").values_list("run_id", "fence")
     assert set(driven) <= running.killed_claims()
     assert leftover_sandboxes(running.names) == []
@@ -132,14 +132,14 @@ def suffer(running: Storm, deaths: Iterable[Callable[[Storm], None]], at_once: i
 
 
 @pytest.mark.slow
-def test_runs_go_on_whatever_dies_of_a_cluster(directory: Path) -> None:
+def test_runs_continue_after_the_death_of_any_part_of_a_cluster(directory: Path) -> None:
     with storm(directory, seed=any_seed(), lease=SHORT_LEASE) as running:
         suffer(running, FOR_EVERY_TEST_RUN, at_once=4)
 
 
 @pytest.mark.storm
 @pytest.mark.parametrize("death", DEATHS)
-def test_runs_go_on_when_it_happens_again_and_again(
+def test_runs_continue_after_repeated_deaths(
     directory: Path, death: Callable[[Storm], None]
 ) -> None:
     with storm(directory, seed=any_seed(), lease=SHORT_LEASE) as running:

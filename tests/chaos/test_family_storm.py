@@ -88,7 +88,7 @@ def family_storm(
 
 
 @pytest.mark.slow
-def test_families_go_on_when_their_workers_are_killed(directory: Path) -> None:
+def test_families_continue_when_their_workers_are_killed(directory: Path) -> None:
     with family_storm(directory) as running:
         for width in (5, 1):
             running.start_fan(width)
@@ -103,7 +103,7 @@ def test_families_go_on_when_their_workers_are_killed(directory: Path) -> None:
 
 
 @pytest.mark.storm
-def test_families_go_on_when_workers_are_killed_again_and_again(directory: Path) -> None:
+def test_families_continue_when_workers_are_killed_repeatedly(directory: Path) -> None:
     with family_storm(directory) as running:
         for number in range(40):
             if len(running.unfinished()) < 30:
@@ -113,5 +113,5 @@ def test_families_go_on_when_workers_are_killed_again_and_again(directory: Path)
             kill_a_worker(running)
         running.wait_for_all()
         running.check()
-        assert running.delays(), "no run lost its worker: the storm was none"
+        assert running.delays(), "no run lost its worker in this storm"
         print(running.summary())

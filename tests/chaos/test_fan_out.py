@@ -78,7 +78,7 @@ def test_a_parent_takes_little_longer_than_its_slowest_child(
     ("width", "at_once"),
     [pytest.param(9, 3, id="test"), pytest.param(20, 5, marks=pytest.mark.storm, id="storm")],
 )
-def test_no_more_children_call_their_model_at_once_than_the_agent_allows(
+def test_concurrent_model_calls_of_children_are_limited_by_the_agent(
     directory: Path, width: int, at_once: int
 ) -> None:
     with FamilyServer(delay=0.4) as server, workers(directory, server, at_once=at_once) as user:

@@ -45,7 +45,7 @@ def driven_run(directory: Path, cluster: Cluster) -> tuple[Run, int]:
 
 
 @pytest.mark.both_databases
-def test_another_worker_goes_on_with_its_run(directory: Path) -> None:
+def test_another_worker_continues_its_run(directory: Path) -> None:
     with Cluster(directory, VEL_TEST_LEASE=str(HOUR)) as cluster:
         run, worker = driven_run(directory, cluster)
         os.kill(worker, signal.SIGKILL)

@@ -65,7 +65,7 @@ def test_fifty_runs_end_right_when_one_of_two_hosts_dies(directory: Path) -> Non
 @pytest.mark.parametrize(
     "runs", [pytest.param(4, id="test"), pytest.param(12, marks=pytest.mark.storm, id="storm")]
 )
-def test_a_drained_hosts_runs_go_on_elsewhere(directory: Path, runs: int) -> None:
+def test_runs_of_a_drained_host_continue_elsewhere(directory: Path, runs: int) -> None:
     with two_machines(directory, seed=any_seed(), lease=LEASE, at_once=2) as running:
         running.storm.start_runs(runs)
         running.wait_until_both_drive()

@@ -40,7 +40,7 @@ def wait_for_no_task() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_is_driven_though_nobody_hands_its_tasks_to_the_workers(directory: Path) -> None:
+def test_a_run_is_driven_even_if_the_pusher_is_frozen(directory: Path) -> None:
     user = make_user()
     asks = {"name": "write_file", "input": {"path": "/a", "content": "x"}}
     model = script_file(directory, [{"tool_calls": [asks]}, {"text": "Done."}])

@@ -49,24 +49,24 @@ def kill_workers(running: Storm, kills: int, at_once: int) -> None:
         kill_a_worker(running)
     running.wait_for_all()
     running.check()
-    assert running.delays(), "no run lost its worker: the storm was none"
+    assert running.delays(), "no run lost its worker in this storm"
     assert running.delays()[-1] < LIMIT
     print(running.summary())
 
 
-def test_runs_go_on_when_their_workers_are_killed(directory: Path) -> None:
+def test_runs_continue_when_their_workers_are_killed(directory: Path) -> None:
     with storm(directory, seed=any_seed(), lease=SHORT_LEASE) as running:
         kill_workers(running, kills=3, at_once=5)
 
 
 @pytest.mark.storm
 @pytest.mark.parametrize("command", ["vel", "qcluster"])
-def test_runs_go_on_when_a_hundred_workers_are_killed(directory: Path, command: str) -> None:
+def test_runs_continue_when_a_hundred_workers_are_killed(directory: Path, command: str) -> None:
     with storm(directory, seed=any_seed(), lease=SHORT_LEASE, command=command) as running:
         kill_workers(running, kills=100, at_once=12)
 
 
 @pytest.mark.storm
-def test_a_run_goes_on_within_45_seconds_with_leases_as_in_life(directory: Path) -> None:
+def test_a_run_continues_within_45_seconds_with_real_leases(directory: Path) -> None:
     with storm(directory, seed=any_seed(), lease=None) as running:
         kill_workers(running, kills=6, at_once=12)

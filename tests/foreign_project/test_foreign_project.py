@@ -114,7 +114,7 @@ def test_each_sees_their_own_books_and_decides_over_the_socket(world: World) -> 
     assert lent == ["1 lent to Zoë", "0 lent to Zoë"]
 
 
-def test_who_lacks_the_permission_is_refused(world: World) -> None:
+def test_a_user_without_the_permission_is_refused(world: World) -> None:
     run = world.start("carl", "clerk")
     world.decide(run)
     refused = world.people["carl"].ended(run) and world.people["carl"].calls(run)["find_books"]
@@ -122,7 +122,7 @@ def test_who_lacks_the_permission_is_refused(world: World) -> None:
     assert "library.view_book" in refused["result"]
 
 
-def test_a_permission_that_is_lost_meanwhile_counts(world: World) -> None:
+def test_a_permission_lost_during_the_run_is_refused(world: World) -> None:
     run = world.start("dora", "slow")
     world.boss.request_of(run)
     world.shop.change(
@@ -136,7 +136,7 @@ def test_a_permission_that_is_lost_meanwhile_counts(world: World) -> None:
     assert calls["find_books"]["code"] == "not_allowed"
 
 
-def test_an_account_that_is_switched_off_meanwhile_lends_nothing(world: World) -> None:
+def test_an_account_disabled_during_the_run_lends_nothing(world: World) -> None:
     run = world.start("erna", "late")
     world.boss.request_of(run)
     world.shop.change("UPDATE library_reader SET is_active = 0 WHERE email = 'erna@shop.np'")
@@ -145,7 +145,7 @@ def test_an_account_that_is_switched_off_meanwhile_lends_nothing(world: World) -
     assert world.boss.calls(run)["lend_book"]["code"] == "not_allowed"
 
 
-def test_what_a_failed_call_has_changed_is_undone(world: World) -> None:
+def test_changes_of_a_failed_call_are_undone(world: World) -> None:
     run = world.start("bob", "hasty")
     world.decide(run)
     world.boss.ended(run)

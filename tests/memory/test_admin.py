@@ -58,7 +58,7 @@ def staff_who_sees(name: str, *permissions: str) -> User:
     return member
 
 
-def test_all_pages_show_what_was_written_as_text(root: User, agent: Agent) -> None:
+def test_all_pages_show_contents_as_text(root: User, agent: Agent) -> None:
     remember(agent, root, f"one {HOSTILE}\n", f"two {HOSTILE}\n")
     asked = ask(agent, root)
     client = client_of(root)
@@ -97,21 +97,21 @@ def test_a_revision_is_restored(root: User, agent: Agent) -> None:
     assert 'name="restore"' in text_of(client.get(page(first)))
     assert 'name="restore"' not in text_of(client.get(page(second)))
     response = client.post(page(first), {"restore": "yes"}, follow=True)
-    assert messages_of(response) == [f"{PATH} is as it was, as revision 3."]
+    assert messages_of(response) == [f"{PATH} is restored, as revision 3."]
     assert MemoryFile.objects.get().content == "one"
     made = MemoryRevision.objects.get(number=3)
     assert (made.source, made.created_by, made.operation) == ("admin", root, "restore")
     response = client.post(page(first), {"restore": "yes"}, follow=True)
-    assert "nothing would change" in messages_of(response)[0]
+    assert "already has the content" in messages_of(response)[0]
 
 
-def test_who_only_looks_restores_nothing(root: User, agent: Agent) -> None:
+def test_a_viewer_restores_nothing(root: User, agent: Agent) -> None:
     remember(agent, root, "one", "two")
     first = MemoryRevision.objects.get(number=1)
     client = client_of(staff_who_sees("sam", "view_all_runs"))
     assert 'name="restore"' not in text_of(client.get(page(first)))
     response = client.post(page(first), {"restore": "yes"}, follow=True)
-    assert "is changed by its owner" in messages_of(response)[0]
+    assert "Only the owner of" in messages_of(response)[0]
     assert MemoryFile.objects.get().content == "two"
 
 

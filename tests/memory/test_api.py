@@ -69,7 +69,7 @@ def test_the_list_has_the_knowledge_files(ann: User, agent: Agent, client: APICl
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_the_list_has_more_when_it_is_asked_for(ann: User, agent: Agent, client: APIClient) -> None:
+def test_the_list_can_include_all_directories(ann: User, agent: Agent, client: APIClient) -> None:
     write_file(agent, PATH, "x", by=ann, source="web")
     write_file(agent, "skills/report.md", SKILL, by=ann, source="web")
 
@@ -166,7 +166,7 @@ def test_a_file_is_made_and_then_changed(agent: Agent, client: APIClient) -> Non
 
 
 @pytest.mark.both_databases
-def test_a_change_of_what_has_changed_since_is_refused(agent: Agent, client: APIClient) -> None:
+def test_a_change_based_on_an_old_revision_is_refused(agent: Agent, client: APIClient) -> None:
     put(client, agent, "one")
     for response in (
         put(client, agent, "two", base_revision=0),
@@ -222,7 +222,7 @@ def test_a_file_of_the_largest_size_is_taken(agent: Agent, client: APIClient) ->
     assert put(client, agent, "x" * MAX_FILE_BYTES).status_code == 201
 
 
-def test_revisions_are_listed_with_who_and_why_and_read_one_by_one(
+def test_revisions_are_listed_with_person_and_reason_and_read_one_by_one(
     agent: Agent, client: APIClient
 ) -> None:
     put(client, agent, "one", reason="first")
@@ -284,7 +284,7 @@ def test_any_revision_is_restored_as_a_new_one(ann: User, agent: Agent, client: 
 # Permissions -------------------------------------------------------------------------------------
 
 
-def test_who_only_uses_an_agent_reads_its_memory_and_changes_nothing(
+def test_a_user_of_an_agent_reads_its_memory_and_changes_nothing(
     agent: Agent, client: APIClient
 ) -> None:
     put(client, agent, "one")

@@ -79,7 +79,7 @@ def test_the_best_known_phrases_of_attacks_are_flagged(
     assert shape["memory"]["suspicious_flags"]
 
 
-def test_a_deletion_has_no_content_to_come(ann: User, agent: Agent, client: APIClient) -> None:
+def test_a_deletion_has_no_proposed_content(ann: User, agent: Agent, client: APIClient) -> None:
     write_file(agent, PATH, "old", by=ann, source="web")
     shape = client.get(f"{APPROVALS}/{asked(ann, '', 'delete')}").json()
     assert (shape["memory"]["current_content"], shape["memory"]["proposed_content"]) == (
@@ -90,7 +90,7 @@ def test_a_deletion_has_no_content_to_come(ann: User, agent: Agent, client: APIC
     assert "edit" not in shape["allowed_decisions"]
 
 
-def test_who_else_must_approve_is_told(ann: User, agent: Agent, client: APIClient) -> None:
+def test_the_answer_names_the_first_approver(ann: User, agent: Agent, client: APIClient) -> None:
     request = asked(ann, approvals_needed=2)
     shape = client.get(f"{APPROVALS}/{request}").json()
     assert (shape["approvals_needed"], shape["first_approver"]) == (2, None)
@@ -124,7 +124,7 @@ def test_the_list_is_filtered_by_kind_agent_and_tool(
     assert client.get(f"{APPROVALS}?kind=other").status_code == 400
 
 
-def test_an_edit_is_the_whole_file(ann: User, agent: Agent, client: APIClient) -> None:
+def test_the_input_of_an_edit_is_the_whole_file(ann: User, agent: Agent, client: APIClient) -> None:
     request = asked(ann)
     digest = ApprovalRequest.objects.get(pk=request).digest
     url = f"{APPROVALS}/{request}/decide"

@@ -81,9 +81,7 @@ def test_another_agents_memory_is_not_there_for_any_method(
     assert_untouched()
 
 
-def test_an_approver_who_may_not_use_an_agent_finds_no_memory_of_it(
-    mine: Agent, other: Agent
-) -> None:
+def test_an_approver_without_the_agent_finds_no_memory(mine: Agent, other: Agent) -> None:
     eve = client_for(make_user("eve", "approve_toolcall"))
     assert {answer.status_code for answer in every_call(eve, other.pk, PATH)} == {404}
     assert_untouched()
@@ -94,11 +92,11 @@ def test_the_memory_of_an_agent_that_is_retired_is_closed(ann: User, mine: Agent
     assert {answer.status_code for answer in every_call(client_for(ann), mine.pk, PATH)} == {404}
 
 
-def test_without_signing_in_there_is_nothing(mine: Agent, other: Agent) -> None:
+def test_without_signing_in_all_requests_are_refused(mine: Agent, other: Agent) -> None:
     assert {answer.status_code for answer in every_call(APIClient(), mine.pk, PATH)} == {401}
 
 
-def test_the_slug_of_another_agent_opens_nothing_even_where_it_looks_like_an_id(
+def test_the_slug_of_another_agent_gives_no_access_even_if_it_looks_like_an_id(
     ann: User, mine: Agent, other: Agent
 ) -> None:
     client = client_for(ann)
@@ -230,7 +228,7 @@ def test_no_path_leaves_the_memory_or_reaches_anything_by_another_spelling(
 
 
 @pytest.mark.parametrize("spelling", ["knowledge%2Fnotes.md", "%6bnowledge/notes.md"])
-def test_percent_signs_alone_change_no_path(ann: User, mine: Agent, spelling: str) -> None:
+def test_percent_signs_do_not_change_a_path(ann: User, mine: Agent, spelling: str) -> None:
     # RFC 3986: these are other spellings of the same URL.
     answer = client_for(ann).get(f"/api/v1/agents/{mine.pk}/memory/{spelling}")
     assert answer.json()["content"] == "my own, again"

@@ -45,9 +45,7 @@ def tree(tmp_path: Path, sandbox: bool) -> FileBackend:
 
 
 @BOTH
-def test_the_mount_itself_cannot_be_written_whatever_comes_to_it(
-    tmp_path: Path, sandbox: bool
-) -> None:
+def test_the_mount_itself_refuses_all_writes(tmp_path: Path, sandbox: bool) -> None:
     agent = make_agent(make_user())
     remembered(agent, notes="Ada likes lists.\n")
     backend = with_mounts(tree(tmp_path, sandbox), agent.pk, directly)
@@ -86,7 +84,7 @@ def test_the_mount_shows_the_rows_as_they_are_now() -> None:
 
 
 @BOTH
-def test_who_leaves_the_memory_alone_never_asks_for_it(tmp_path: Path, sandbox: bool) -> None:
+def test_tools_outside_of_the_memory_never_load_it(tmp_path: Path, sandbox: bool) -> None:
     backend = with_mounts(tree(tmp_path, sandbox), "", never)
     assert backend.write_file("work/a.txt", "alpha\n")["status"] == "ok"
     assert backend.edit_file("work/a.txt", "alpha", "beta")["status"] == "ok"

@@ -98,7 +98,7 @@ def test_the_rest_api_lists_and_decides_it(tmp_path: Path) -> None:
     assert stored() == "x"
 
 
-def test_it_neither_holds_nor_wakes_a_run_that_waits_for_another_decision(tmp_path: Path) -> None:
+def test_it_does_not_hold_or_wake_a_run_that_waits_for_another_decision(tmp_path: Path) -> None:
     other = {"name": "ls", "input": {"path": "/"}}
     user, run = asked(tmp_path, remember("x"), other, interrupt_on={"ls": True})
     assert run.status == "waiting"
@@ -135,7 +135,7 @@ def test_a_file_that_has_changed_is_asked_about_again(tmp_path: Path) -> None:
     user, run = asked(tmp_path, remember("x"))
     first = request_of(run)
     remembered(run.agent_version.agent, notes="Other")
-    with pytest.raises(Conflict, match="asked anew"):
+    with pytest.raises(Conflict, match="asks again"):
         decide(user, first, "approve")
     second = request_of(run)
     assert second.pk != first.pk

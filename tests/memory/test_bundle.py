@@ -64,7 +64,7 @@ TEXT = st.text(
 @pytest.mark.slow
 @given(files=st.dictionaries(PATHS, TEXT, max_size=5), prompt=TEXT)
 @settings(max_examples=40)
-def test_what_goes_out_and_in_goes_out_the_same(
+def test_an_imported_export_exports_the_same_files(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, str], prompt: str
 ) -> None:
     number = next(_numbers)
@@ -131,7 +131,7 @@ def test_the_files_of_an_import_are_checked_together(user: User, tmp_path: Path)
         plan_import(agent, tmp_path / "in")
 
 
-def test_a_prompt_comes_only_when_it_is_asked_for_and_makes_a_version(
+def test_a_prompt_is_imported_only_on_request_and_makes_a_version(
     user: User, tmp_path: Path
 ) -> None:
     source = make_agent(user, slug="source", system_prompt="You count.")
@@ -146,7 +146,7 @@ def test_a_prompt_comes_only_when_it_is_asked_for_and_makes_a_version(
     assert (target.system_prompt, target.version) == ("You count.", 2)
 
 
-def test_suspicious_text_is_kept_only_when_somebody_takes_it_on(user: User, tmp_path: Path) -> None:
+def test_suspicious_text_is_imported_only_if_accepted(user: User, tmp_path: Path) -> None:
     source, target = make_agent(user, slug="source"), make_agent(user)
     remembered(source, a="Fine.\n", bad=f"Fine.\n{HOSTILE}")
     export_memory(source.pk, tmp_path / "out")
@@ -160,7 +160,7 @@ def test_suspicious_text_is_kept_only_when_somebody_takes_it_on(user: User, tmp_
     assert contents(target)["knowledge/bad.md"] == f"Fine.\n{HOSTILE}"
 
 
-def test_nothing_is_half_imported(user: User, tmp_path: Path) -> None:
+def test_an_import_is_complete_or_has_no_effect(user: User, tmp_path: Path) -> None:
     """The last file changes between the check and the import."""
     source, target = make_agent(user, slug="source"), make_agent(user)
     remembered(source, a="a", b="b", z="z")
@@ -173,7 +173,7 @@ def test_nothing_is_half_imported(user: User, tmp_path: Path) -> None:
     assert list(paths) == ["knowledge/z.md"]
 
 
-def test_a_prompt_that_changed_meanwhile_stops_the_whole_import(user: User, tmp_path: Path) -> None:
+def test_a_prompt_changed_since_the_plan_stops_the_whole_import(user: User, tmp_path: Path) -> None:
     source = make_agent(user, slug="source", system_prompt="You count.")
     target = make_agent(user)
     remembered(source, a="a")
@@ -186,7 +186,7 @@ def test_a_prompt_that_changed_meanwhile_stops_the_whole_import(user: User, tmp_
     assert not MemoryFile.objects.filter(agent=target).exists()
 
 
-def test_who_approves_what_it_remembers_does_not_say_what_it_is(user: User, tmp_path: Path) -> None:
+def test_approvers_of_the_memory_may_not_import_a_prompt(user: User, tmp_path: Path) -> None:
     source = make_agent(user, slug="source", system_prompt="You count.")
     target = make_agent(user)
     remembered(source, a="a")
@@ -213,7 +213,7 @@ def test_who_approves_what_it_remembers_does_not_say_what_it_is(user: User, tmp_
         ("knowledge/A", "another case of knowledge/a"),
     ],
 )
-def test_one_bad_file_and_nothing_can_be_imported(
+def test_one_bad_file_refuses_the_import(
     user: User, tmp_path: Path, path: str, content: str
 ) -> None:
     target = make_agent(user)
@@ -226,14 +226,14 @@ def test_one_bad_file_and_nothing_can_be_imported(
     assert MemoryRevision.objects.count() == 1
 
 
-def test_an_export_says_no_to_a_directory_that_holds_something(user: User, tmp_path: Path) -> None:
+def test_an_export_to_a_directory_with_files_is_refused(user: User, tmp_path: Path) -> None:
     (tmp_path / "theirs").write_text("x")
     with pytest.raises(InvalidRequest, match="empty"):
         export_memory(make_agent(user).pk, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
 
 
-def test_more_than_is_advised_is_said(user: User, tmp_path: Path) -> None:
+def test_exceeding_the_advised_size_is_reported(user: User, tmp_path: Path) -> None:
     (tmp_path / "knowledge").mkdir()
     for name in ("a", "b"):
         (tmp_path / f"knowledge/{name}.md").write_text("word " * 12_000)

@@ -44,7 +44,7 @@ def operations(agent: Agent, path: str = PATH) -> list[tuple[int, str]]:
     return [(entry.number, entry.operation) for entry in memory_revisions(agent.pk, path)]
 
 
-def test_a_file_goes_through_its_life_and_each_state_is_kept(agent: Agent) -> None:
+def test_every_state_of_a_file_is_kept(agent: Agent) -> None:
     by = agent.owner
     assert by is not None
     assert write_file(agent, PATH, "one", by=by, source="cli", reason="said so") == 1
@@ -66,7 +66,7 @@ def test_a_file_goes_through_its_life_and_each_state_is_kept(agent: Agent) -> No
     assert memory_revisions(agent.pk, PATH)[1].is_deleted
 
 
-def test_a_skill_has_versions_instead_and_a_restored_one_is_vouched_for_by_nobody(
+def test_a_skill_has_versions_and_a_restored_one_is_not_reviewed(
     agent: Agent,
 ) -> None:
     by = agent.owner
@@ -82,7 +82,7 @@ def test_a_skill_has_versions_instead_and_a_restored_one_is_vouched_for_by_nobod
     assert memory_revisions(agent.pk, SKILL)[0].reason == "Revision 1 again."
 
 
-def test_writing_what_is_there_makes_no_revision(agent: Agent) -> None:
+def test_writing_the_same_content_makes_no_revision(agent: Agent) -> None:
     by = agent.owner
     assert by is not None
     for _ in range(2):
@@ -102,7 +102,7 @@ def test_restoring_a_deletion_deletes(agent: Agent) -> None:
 
 @pytest.mark.parametrize("path", [PATH, SKILL])
 @pytest.mark.parametrize("base", [0, 2, 99])
-def test_who_has_seen_another_state_is_refused(agent: Agent, path: str, base: int) -> None:
+def test_a_change_based_on_another_revision_is_refused(agent: Agent, path: str, base: int) -> None:
     by = agent.owner
     assert by is not None
     text = skilled(agent)
@@ -127,9 +127,7 @@ CHANGES: list[Callable[..., Any]] = [
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_who_may_only_use_the_agent_changes_nothing(
-    agent: Agent, change: Callable[..., Any]
-) -> None:
+def test_a_user_of_the_agent_changes_nothing(agent: Agent, change: Callable[..., Any]) -> None:
     write_file(agent, PATH, "one", by=agent.owner, source="cli")  # type: ignore[arg-type]
     stranger = make_user("eve")
     with pytest.raises(NotAllowed):
@@ -171,7 +169,7 @@ def test_approvers_of_the_agent_may_and_those_of_another_may_not(agent: Agent) -
         "knowledge/" + "x" * 300,
     ],
 )
-def test_paths_that_are_none(agent: Agent, change: Callable[..., Any], path: str) -> None:
+def test_invalid_paths_are_refused(agent: Agent, change: Callable[..., Any], path: str) -> None:
     with pytest.raises(InvalidRequest):
         change(agent, path, agent.owner)
     assert not MemoryRevision.objects.exists()
@@ -185,12 +183,12 @@ def test_the_prompt_and_the_tools_say_where_they_are_changed(agent: Agent) -> No
 @pytest.mark.parametrize(
     ("text", "word"), [("x" * (MAX_FILE_BYTES + 1), "bytes"), ("a\0", "NUL"), ("\ud800", "half")]
 )
-def test_content_that_cannot_be_kept(agent: Agent, text: str, word: str) -> None:
+def test_invalid_content_is_refused(agent: Agent, text: str, word: str) -> None:
     with pytest.raises(InvalidRequest, match=word):
         write_file(agent, PATH, text, by=agent.owner, source="web")  # type: ignore[arg-type]
 
 
-def test_what_is_not_there(agent: Agent) -> None:
+def test_missing_files_and_revisions_are_not_found(agent: Agent) -> None:
     by = agent.owner
     assert by is not None
     with pytest.raises(NotFound):
@@ -202,11 +200,11 @@ def test_what_is_not_there(agent: Agent) -> None:
     with pytest.raises(InvalidPath):
         memory_revisions(agent.pk, "../x")
     write_file(agent, PATH, "one", by=by, source="web")
-    with pytest.raises(InvalidRequest, match="nothing would change"):
+    with pytest.raises(InvalidRequest, match="already has the content"):
         restore_revision(agent, PATH, 1, by=by, source="web")
 
 
-def test_a_revision_of_another_agent_is_none(agent: Agent) -> None:
+def test_a_revision_of_another_agent_is_not_found(agent: Agent) -> None:
     by = agent.owner
     assert by is not None
     write_file(agent, PATH, "secret", by=by, source="web")

@@ -93,16 +93,16 @@ def test_a_life_of_a_file(here: Here, agent: Agent) -> None:
     assert history[-1].rstrip().endswith("said")
 
 
-def test_what_is_refused_is_one_line(here: Here, agent: Agent) -> None:
+def test_a_refusal_is_one_line(here: Here, agent: Agent) -> None:
     remembered(agent, notes="one")
     for arguments, stdin, word in (
         (("write", "tester", "AGENTS.md"), "x", "settings"),
-        (("write", "tester", "../x"), "x", "no path"),
+        (("write", "tester", "../x"), "x", "not a path"),
         (("write", "tester", NOTES, "--base", "7"), "x", "changed"),
         (("write", "tester", NOTES), "x" * 200_000, "bytes"),
         (("write", "tester", NOTES), "x" * 1_100_000, "bytes"),
         (("restore", "tester", NOTES, "9"), "", "no revision"),
-        (("history", "tester", "../x"), "", "no path"),
+        (("history", "tester", "../x"), "", "not a path"),
         (("read", "nobody", NOTES), "", "no agent"),
     ):
         code, _, errors = here("memory", *arguments, stdin=stdin)
@@ -111,7 +111,7 @@ def test_what_is_refused_is_one_line(here: Here, agent: Agent) -> None:
     assert here("memory", "read", "tester", NOTES)[1] == "one"
 
 
-def test_an_agent_of_somebody_else_is_not_there(here: Here, db: None, tmp_path: Path) -> None:
+def test_an_agent_of_others_is_not_found(here: Here, db: None, tmp_path: Path) -> None:
     other = make_agent(make_user("bob"), slug="other")
     remembered(other, notes="secret")
     for action in (("read", "other", NOTES), ("list", "other"), ("export", other.pk, "out")):
@@ -126,7 +126,7 @@ def test_an_agent_of_somebody_else_is_not_there(here: Here, db: None, tmp_path: 
         ("agents", "import-prompt", "other", ".", "--apply"),
     ):
         code, _, errors = here(*action, stdin="mine")
-        assert (code, "its owner" in errors) == (2, True), errors
+        assert (code, "owner" in errors) == (2, True), errors
 
 
 def test_out_and_in_again(here: Here, agent: Agent, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_nothing_is_written_before_a_person_approves_and_the_decision_writes_it(
     assert events(run, "memory.changed")[0]["path"] == PATH
 
 
-def test_a_rejection_writes_nothing_and_says_why(tmp_path: Path) -> None:
+def test_a_rejection_writes_nothing_and_gives_the_reason(tmp_path: Path) -> None:
     user, run, [request] = asked(tmp_path, remember("x"))
     decide(user, request, "reject", reason="not true")
     assert drive_to_end(run).status == "completed"
@@ -72,7 +72,7 @@ def test_a_rejection_writes_nothing_and_says_why(tmp_path: Path) -> None:
     assert "not true" in ToolCall.objects.get().result
 
 
-def test_an_edit_stores_what_the_person_wrote(tmp_path: Path) -> None:
+def test_an_edit_stores_the_persons_content(tmp_path: Path) -> None:
     user, run, [request] = asked(tmp_path, remember("model"))
     decide(user, request, "edit", input={"content": "person"})
     assert stored() == "person"
@@ -92,10 +92,10 @@ def test_an_edit_that_does_not_fit_decides_nothing(tmp_path: Path, given: dict[s
     assert (request.status, stored()) == ("pending", None)
 
 
-def test_a_file_that_changed_since_is_shown_anew(tmp_path: Path) -> None:
+def test_a_file_that_changed_since_is_shown_again(tmp_path: Path) -> None:
     user, run, [request] = asked(tmp_path, remember("mine", operation="append"))
     written_by_another(run, "theirs")
-    with pytest.raises(Conflict, match="asked anew"):
+    with pytest.raises(Conflict, match="asks again"):
         decide(user, request, "approve")
     request.refresh_from_db()
     anew = ApprovalRequest.objects.get(run=run, status="pending")
@@ -116,7 +116,7 @@ def test_a_file_that_changed_since_is_shown_anew(tmp_path: Path) -> None:
         (remember("no head", "skills/report.md"), "head"),
     ],
 )
-def test_what_can_never_be_is_refused_before_anybody_is_asked(
+def test_an_invalid_edit_is_refused_before_asking(
     tmp_path: Path, call: dict[str, Any], word: str
 ) -> None:
     _, run, requests = asked(tmp_path, call)
@@ -138,7 +138,7 @@ def test_what_can_never_be_is_refused_before_anybody_is_asked(
         ({"operation": "delete", "reason": ""}, "reason"),
     ],
 )
-def test_nobody_is_asked_about_an_edit_without_content_or_reason(
+def test_an_edit_without_content_or_reason_makes_no_request(
     tmp_path: Path, given: dict[str, str], word: str
 ) -> None:
     call = {"name": "write_memory", "input": {"path": PATH, **given}}

@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
     return directory
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_a_written_folder_is_read_back(tmp_path: Path) -> None:
     write_folder(tmp_path / "new", FILES)
     found = read_folder(tmp_path / "new")
     assert {"AGENTS.md": found.prompt, **found.files} == FILES
@@ -44,27 +44,27 @@ def test_an_empty_directory_will_do_and_any_other_will_not(tmp_path: Path) -> No
     assert not (tmp_path / "empty/knowledge/other.md").exists()
 
 
-def test_what_comes_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+def test_a_directory_created_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     class Racing(dict[str, str]):
         def items(self) -> ItemsView[str, str]:
             (tmp_path / "new").mkdir()
             (tmp_path / "new/theirs").write_text("x")
             return super().items()
 
-    with pytest.raises(InvalidFolder, match="Somebody else"):
+    with pytest.raises(InvalidFolder, match="Another program"):
         write_folder(tmp_path / "new", Racing(FILES))
     assert os.listdir(tmp_path) == ["new"]
     assert os.listdir(tmp_path / "new") == ["theirs"]
 
 
 @pytest.mark.parametrize("path", ["../x.md", "/etc/x", "knowledge/../../x", "other.md"])
-def test_a_name_that_leads_out_writes_nothing_at_all(tmp_path: Path, path: str) -> None:
+def test_a_name_that_leads_out_writes_nothing(tmp_path: Path, path: str) -> None:
     with pytest.raises(InvalidPath):
         write_folder(tmp_path / "new", {"knowledge/a.md": "x", path: "x"})
     assert os.listdir(tmp_path) == []
 
 
-def test_what_is_no_part_of_a_memory_is_named_and_left_alone(folder: Path) -> None:
+def test_other_files_are_reported_and_ignored(folder: Path) -> None:
     (folder / "knowledge/a.md").write_text("a")
     for name in ("tools.json", "README.md"):
         (folder / name).write_text("x")
@@ -136,7 +136,7 @@ def test_content_that_no_memory_has(folder: Path, data: bytes) -> None:
         read_folder(folder)
 
 
-def test_names_that_differ_in_their_case_alone(folder: Path) -> None:
+def test_names_that_differ_only_in_case_are_refused(folder: Path) -> None:
     for name in ("Notes.md", "notes.md"):
         (folder / "knowledge" / name).write_text(name)
     with pytest.raises(InvalidFolder, match="case"):

@@ -56,9 +56,7 @@ def next_answer(client: Client) -> Frame:
     return frame
 
 
-def test_a_request_is_told_in_all_its_fields(
-    site: Site, open_client: Open, run: str, path: str
-) -> None:
+def test_a_request_frame_has_all_fields(site: Site, open_client: Open, run: str, path: str) -> None:
     client = open_client(run)
     request = site.do("ask_memory", run=run, path=path, content="Ada likes tables.")
     event, frame = client.take(2)
@@ -127,7 +125,7 @@ def test_a_change_shows_the_whole_file_before_and_after(
         ("reject", {"reason": "She never said that."}, None, False),
     ],
 )
-def test_a_decision_is_carried_out_confirmed_and_the_run_goes_on(
+def test_a_decision_is_executed_and_confirmed_and_the_run_continues(
     site: Site, open_client: Open, run: str, path: str,
     decision: str, fields: Frame, stored: str | None, success: bool,
 ) -> None:  # fmt: skip
@@ -155,7 +153,7 @@ def test_a_decision_is_carried_out_confirmed_and_the_run_goes_on(
     assert site.do("run", run=run)["status"] == "queued"
 
 
-def test_everybody_who_watches_hears_the_end_of_it(
+def test_every_watcher_gets_the_end_of_a_request(
     site: Site, open_client: Open, run: str, path: str
 ) -> None:
     request = site.do("ask_memory", run=run, path=path, content="x")
@@ -164,7 +162,7 @@ def test_everybody_who_watches_hears_the_end_of_it(
     assert frames_of(olga, "memory_edit_complete")[-1]["success"] is True
 
 
-def test_a_watcher_that_comes_back_sees_what_still_waits_and_how_the_rest_ended(
+def test_a_returning_watcher_gets_pending_requests_and_the_last_end(
     site: Site, open_client: Open, run: str, path: str
 ) -> None:
     first = site.do("ask_memory", run=run, path=path, content="one", call_id="toolu_1")
@@ -179,7 +177,7 @@ def test_a_watcher_that_comes_back_sees_what_still_waits_and_how_the_rest_ended(
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("tree", ["", "&tree=all", "&tree=brief"])
-def test_a_watcher_from_later_on_is_told_first_of_what_still_waits(
+def test_a_later_watcher_first_gets_pending_requests(
     site: Site, open_client: Open, run: str, path: str, tree: str
 ) -> None:
     ended = site.do("ask_memory", run=run, path=path, content="zero", call_id="toolu_0")
@@ -216,7 +214,7 @@ def test_the_end_of_a_request_comes_again_to_a_client_that_was_cut_after_its_eve
     assert open_client(run, after=str(frame["seq"])).take() == [frame]
 
 
-def test_a_file_that_has_changed_is_asked_about_anew(
+def test_a_changed_file_makes_a_new_request(
     site: Site, open_client: Open, run: str, path: str
 ) -> None:
     request = site.do("ask_memory", run=run, path=path, content="more", operation="append")
@@ -246,7 +244,7 @@ def test_a_cancelled_run_ends_its_requests(
     assert decide(client, request, "reject")["code"] == "stale"
 
 
-def test_of_two_who_must_approve_the_first_completes_nothing(
+def test_the_first_of_two_approvals_does_not_complete_a_request(
     site: Site, open_client: Open, run: str, path: str
 ) -> None:
     request = site.do("ask_memory", run=run, path=path, content="x", approvals_needed=2)
@@ -337,7 +335,7 @@ def test_a_decision_that_does_not_fit_leaves_it_pending_and_the_socket_open(
     assert decide(client, request, "reject")["type"] == "accepted"
 
 
-def test_who_may_not_change_a_shared_memory_only_rejects(
+def test_a_user_who_may_not_change_a_shared_memory_can_only_reject(
     site: Site, open_client: Open, run: str, path: str
 ) -> None:
     request = site.do("ask_memory", run=run, path=path, content="x")
@@ -364,7 +362,7 @@ def test_a_token_to_read_sees_the_request_and_does_not_decide(
 
 
 @pytest.mark.django_db
-def test_who_may_only_read_runs_is_not_shown_the_memory() -> None:
+def test_a_reader_of_runs_does_not_see_the_memory() -> None:
     for name in ("olga", "auditor"):
         site_writer.make_user(name)
     auditor = User.objects.get(username="auditor")

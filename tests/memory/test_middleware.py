@@ -61,7 +61,7 @@ def test_a_file_as_large_as_one_may_be_is_read_in_pages(tmp_path: Path, text: st
         reads.append(("read_memory", {"path": "/memory/knowledge/notes.md", "offset": offset}))
         offset += len(body)
         assert len(body) <= PAGE_CHARACTERS
-        assert (f"Go on with offset={offset}." in note) == (offset < len(text))
+        assert (f"Continue: offset={offset}." in note) == (offset < len(text))
     assert "".join(pages) == text
     assert 3 <= len(pages) <= 7
     *calls, beyond = made(
@@ -76,6 +76,6 @@ def test_a_file_as_large_as_one_may_be_is_read_in_pages(tmp_path: Path, text: st
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("path", ["../notes.md", "/etc/passwd", "knowledge/../AGENTS.md", "", "x"])
-def test_reading_what_is_no_path(tmp_path: Path, path: str) -> None:
+def test_reading_an_invalid_path_is_an_error(tmp_path: Path, path: str) -> None:
     [call] = made(tmp_path, ("read_memory", {"path": path}))
     assert (call.status, call.code) == ("failed", "invalid_path")

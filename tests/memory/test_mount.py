@@ -133,7 +133,7 @@ def test_a_relative_path_counts_from_the_working_directory(tmp_path: Path) -> No
     assert ApprovalRequest.objects.get(run=run).kind == "memory"
 
 
-def test_an_edit_of_a_part_is_shown_whole_and_made_by_the_decision(tmp_path: Path) -> None:
+def test_an_edit_of_a_part_is_shown_completely_and_made_by_the_decision(tmp_path: Path) -> None:
     given = {"path": f"/memory/{PATH}", "old_string": "lists", "new_string": "tables"}
     user, run = asked(tmp_path, "edit_file", given)
     request = ApprovalRequest.objects.get(run=run)
@@ -145,7 +145,7 @@ def test_an_edit_of_a_part_is_shown_whole_and_made_by_the_decision(tmp_path: Pat
     assert_no_workspace_was_touched(run)
 
 
-def test_no_setting_lets_a_write_to_the_memory_pass_unasked(tmp_path: Path) -> None:
+def test_no_setting_allows_a_write_to_the_memory_without_asking(tmp_path: Path) -> None:
     _, run = asked(
         tmp_path,
         "write_file",
@@ -167,15 +167,15 @@ def test_no_setting_lets_a_write_to_the_memory_pass_unasked(tmp_path: Path) -> N
         ),
         ("write_file", {"path": "/memory/AGENTS.md", "content": "Obey."}, "read-only"),
         ("write_file", {"path": "/memory/tools.json", "content": "{}"}, "read-only"),
-        ("write_file", {"path": "/memory", "content": "x"}, "no path of the memory"),
-        ("write_file", {"path": "/memory/", "content": "x"}, "no path of the memory"),
-        ("write_file", {"path": "/memory/other/x.md", "content": "x"}, "no path of the memory"),
-        ("write_file", {"path": "/memory/knowledge/.x", "content": "x"}, "does not fit"),
+        ("write_file", {"path": "/memory", "content": "x"}, "not a path of the memory"),
+        ("write_file", {"path": "/memory/", "content": "x"}, "not a path of the memory"),
+        ("write_file", {"path": "/memory/other/x.md", "content": "x"}, "not a path of the memory"),
+        ("write_file", {"path": "/memory/knowledge/.x", "content": "x"}, "is invalid"),
         ("edit_file", {"path": f"/memory/{PATH}", "old_text": "no", "new_text": "b"}, "not found"),
         ("edit_file", {"path": "/memory/knowledge/no.md", "old_text": "a", "new_text": ""}, "no "),
     ],
 )
-def test_what_can_never_be_is_refused_before_anybody_is_asked(
+def test_an_invalid_edit_is_refused_before_asking(
     tmp_path: Path, sandbox: bool, tool: str, given: dict[str, Any], word: str
 ) -> None:
     _, run = asked(tmp_path, tool, given, sandbox=sandbox)
@@ -208,7 +208,7 @@ def test_an_agent_never_reads_the_memory_of_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.bubblewrap
-def test_a_command_that_looks_for_the_memory_is_told_who_sees_it(tmp_path: Path) -> None:
+def test_a_command_that_looks_for_the_memory_gets_a_hint(tmp_path: Path) -> None:
     user = make_user()
     call = ("execute", {"command": f"cat /memory/{PATH}"})
     agent = agent_that_calls(tmp_path, user, call, sandbox=True)

@@ -74,7 +74,9 @@ def test_the_tree_lists_every_file_and_how_full_the_memory_is(olga: Client, agen
     assert "Helper&lt;i&gt;⟨U+202E⟩" in page
 
 
-@pytest.mark.parametrize(("size", "said"), [(81_920, "Nearly full"), (102_401, "Over the advised")])
+@pytest.mark.parametrize(
+    ("size", "said"), [(81_920, "Nearly full"), (102_401, "Over the recommended")]
+)
 def test_a_full_memory_says_so(olga: Client, agent: Agent, size: int, said: str) -> None:
     remember(agent, "x" * (size // 2))
     remember(agent, "x" * (size - size // 2), "knowledge/more.md")
@@ -105,7 +107,7 @@ def test_a_file_of_line_breaks_is_cut_for_the_page(olga: Client, agent: Agent) -
 
 def test_the_settings_are_read_only(olga: Client, agent: Agent) -> None:
     page = text(olga, "?path=AGENTS.md")
-    assert "read-only: it shows the agent" in page
+    assert "read-only, from the agent" in page
     assert 'value="delete"' not in page
     assert "<textarea" not in text(olga, "?path=AGENTS.md&edit=1")
     for response in (
@@ -117,7 +119,7 @@ def test_the_settings_are_read_only(olga: Client, agent: Agent) -> None:
     assert agent.system_prompt == ""
 
 
-def test_history_says_who_and_why_and_shows_each_change(olga: Client, agent: Agent) -> None:
+def test_the_history_shows_person_reason_and_change(olga: Client, agent: Agent) -> None:
     remember(agent, "one\n")
     remember(agent, "two\n")
     page = text(olga, f"?path={PATH}&revision=2")
@@ -147,7 +149,7 @@ def test_a_revision_is_restored(olga: Client, agent: Agent) -> None:
     assert stored(agent) == "one"
 
 
-def test_a_file_is_deleted_and_comes_back(olga: Client, agent: Agent) -> None:
+def test_a_file_is_deleted_and_restored(olga: Client, agent: Agent) -> None:
     remember(agent, "one")
     page = post(olga, "delete", base="1").content.decode()
     assert "This file is deleted" in page
@@ -159,7 +161,7 @@ def test_a_file_is_edited_as_it_is_and_saved_with_a_reason(olga: Client, agent: 
     remember(agent, f"\n{HOSTILE}")
     page = text(olga, f"?path={PATH}&edit=1")
     assert "&lt;/textarea&gt;&lt;b&gt;" in page
-    assert "characters that cannot be seen" in page
+    assert "invisible characters" in page
     assert "\\u{202e}" in page
     response = post(olga, "save", base="1", content="a\r\nb", reason="Tidy.")
     assert "Saved as revision 2" in response.content.decode()
@@ -167,7 +169,7 @@ def test_a_file_is_edited_as_it_is_and_saved_with_a_reason(olga: Client, agent: 
     assert MemoryRevision.objects.get(number=2).reason == "Tidy."
 
 
-def test_saving_what_the_form_shows_changes_nothing(olga: Client, agent: Agent) -> None:
+def test_saving_an_unchanged_form_changes_nothing(olga: Client, agent: Agent) -> None:
     content = f"\n{HOSTILE}\r\n\u200b \\u{{41}} &amp; \t\n\n"
     remember(agent, content)
     form = olga.get(f"/agents/helper/knowledge/?path={PATH}&edit=1").context["form"]
@@ -183,7 +185,7 @@ def test_a_new_file_is_made(olga: Client, agent: Agent) -> None:
     assert stored(agent, "knowledge/new.md") == "x"
 
 
-def test_what_was_typed_survives_a_refusal(olga: Client, agent: Agent) -> None:
+def test_typed_text_survives_a_refusal(olga: Client, agent: Agent) -> None:
     remember(agent, "one")
     remember(agent, "two")
     response = post(olga, "save", base="1", content="typed <b>")
@@ -238,12 +240,12 @@ def test_a_form_that_does_not_fit_changes_nothing(
         "x" * 5000,
     ],
 )
-def test_a_path_that_is_none_is_not_found(olga: Client, agent: Agent, path: str) -> None:
+def test_an_invalid_path_is_not_found(olga: Client, agent: Agent, path: str) -> None:
     text(olga, f"?path={path}", 404)
 
 
 @pytest.mark.slow
-def test_who_only_uses_the_agent_reads_and_changes_nothing(
+def test_a_user_of_the_agent_reads_and_changes_nothing(
     olga: Client, agent: Agent, sign_in: SignIn
 ) -> None:
     remember(agent, "one")
@@ -284,7 +286,7 @@ def test_a_change_needs_the_pages_token(olga: Client, agent: Agent) -> None:
     assert stored(agent) is None
 
 
-def test_requests_that_wait_are_linked_for_those_who_may_see_them(
+def test_pending_requests_are_linked_for_permitted_people(
     olga: Client, agent: Agent, sign_in: SignIn
 ) -> None:
     run = site_writer.make_run("olga")

@@ -45,7 +45,7 @@ def test_a_skill_may_be_called_in_any_script(name: str) -> None:
         ("rep\u043ert", "CYRILLIC and LATIN"),
     ],
 )
-def test_what_is_no_name_of_a_skill(name: str, why: str) -> None:
+def test_invalid_names_of_skills_are_refused(name: str, why: str) -> None:
     with pytest.raises(InvalidPath, match=why):
         check_path(f"skills/{name}.md")
 
@@ -67,7 +67,7 @@ def test_names_that_windows_reserves_are_refused(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["knowledge/console.md", "knowledge/com10.md", "skills/nuls.md"])
-def test_names_that_only_begin_like_reserved_ones_are_allowed(path: str) -> None:
+def test_names_that_only_start_like_reserved_ones_are_allowed(path: str) -> None:
     assert check_path(path) == path
 
 

@@ -270,7 +270,7 @@ def test_rest_gives_everybody_their_own(agent: Agent) -> None:
     assert bob.get(f"{base}/{FOOD}").json()["revision"] == 1
 
 
-def test_people_without_the_agent_have_none_there(agent: Agent) -> None:
+def test_people_without_the_agent_have_no_personal_memory(agent: Agent) -> None:
     agent.everyone = False
     agent.save()
     ann = user("ann")
@@ -379,7 +379,7 @@ def test_it_is_erased_with_the_person_and_with_the_agent(agent: Agent) -> None:
     assert not MemoryRevision.every.exists()
 
 
-def test_the_admin_deletes_a_person_with_it_and_does_not_tell_what_it_is(
+def test_the_admin_deletes_a_person_with_the_memory_and_hides_its_content(
     agent: Agent, client: Any
 ) -> None:
     staff = User.objects.create_superuser("root")
@@ -396,7 +396,7 @@ def test_the_admin_deletes_a_person_with_it_and_does_not_tell_what_it_is(
     assert Run.every.filter(pk=run.pk).exists()
 
 
-def test_the_audit_log_does_not_tell_what_it_is_about(agent: Agent) -> None:
+def test_the_audit_log_hides_personal_paths(agent: Agent) -> None:
     purge_history(agent, FOOD, by=user("ann"), source="web")
     entries = AuditEntry.objects.filter(action__startswith="memory.")
     assert entries.count() == 3

@@ -79,7 +79,7 @@ def answer(decision: str, request: ApprovalRequest, **more: Any) -> DecisionRequ
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("name", OTHERS)
-def test_nobody_else_sees_or_decides_it(agent: Agent, name: str) -> None:
+def test_only_the_person_sees_and_decides_it(agent: Agent, name: str) -> None:
     request, other = asked(), user(name)
     run = request.run_id
     for decision in ("approve", "reject"):
@@ -146,7 +146,7 @@ def test_the_command_of_another_account_does_not_show_it(here: Here, agent: Agen
     assert content_of("ann") == BEFORE
 
 
-def test_nobody_is_notified_and_no_log_tells_it(agent: Agent) -> None:
+def test_it_sends_no_notification_and_appears_in_no_log(agent: Agent) -> None:
     NotificationTarget.objects.create(kind="webhook", address="https://example.org/", secret="s")
     request = asked()
     decide(request.pk, answer("edit", request, input={"content": "No tea."}, reason="I prefer it."),
@@ -215,7 +215,7 @@ def test_a_changed_file_is_asked_about_again_and_stays_private(agent: Agent) -> 
     assert content_of("ann") == f"{BEFORE}Likes rice.\nLikes tea."
 
 
-def test_who_may_not_use_the_agent_any_more_can_only_reject(agent: Agent) -> None:
+def test_a_person_who_lost_the_agent_can_only_reject(agent: Agent) -> None:
     request = asked()
     Agent.objects.update(everyone=False)
     with pytest.raises(NotAllowed):

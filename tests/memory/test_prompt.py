@@ -63,7 +63,7 @@ def test_the_prompt_of_a_conversation_stays_and_changes_are_notes(agent: Agent) 
     assert "- knowledge/second.md: Second" in system_of(finished(agent))
 
 
-def test_changes_that_the_conversation_has_made_are_no_note(tmp_path: Path, agent: Agent) -> None:
+def test_changes_by_the_conversation_itself_make_no_note(tmp_path: Path, agent: Agent) -> None:
     given = {"path": "knowledge/own.md", "content": "Mine", "reason": "It was said."}
     turns = [{"tool_calls": [{"name": "write_memory", "input": given}]}, *DONE]
     agent.model = script_file(tmp_path, turns)

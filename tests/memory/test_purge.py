@@ -59,7 +59,9 @@ def stored_texts() -> str:
 
 
 @pytest.mark.both_databases
-def test_a_deleted_file_is_purged_and_the_audit_log_says_by_whom(ann: User, agent: Agent) -> None:
+def test_a_deleted_file_is_purged_and_the_audit_log_names_the_person(
+    ann: User, agent: Agent
+) -> None:
     deleted(agent, ann)
     assert SECRET in stored_texts()
     done = purge_history(agent, PATH, by=ann, source="api")
@@ -115,7 +117,7 @@ def test_texts_of_decided_requests_are_purged_and_a_waiting_one_stays(
     assert MemoryFile.objects.get().content == "Ada likes tables."
 
 
-def test_rest_purges_and_shows_what_is_purged(ann: User, agent: Agent) -> None:
+def test_rest_purges_and_shows_the_result(ann: User, agent: Agent) -> None:
     deleted(agent, ann)
     client, base = client_for(ann), f"/api/v1/agents/{agent.pk}"
     answer = client.post(f"{base}/memory-purge", {"path": PATH}, format="json")
@@ -145,7 +147,7 @@ def test_a_reader_cannot_purge(ann: User, agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("path", ["knowledge/none.md", "../x", "AGENTS.md", "skills/report.md"])
-def test_what_has_no_history_to_purge_is_refused(agent: Agent, path: str) -> None:
+def test_a_file_without_a_history_to_purge_is_refused(agent: Agent, path: str) -> None:
     with pytest.raises((NotFound, InvalidRequest)):
         plan_purge(agent, path)
 

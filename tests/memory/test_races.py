@@ -101,7 +101,9 @@ def assert_nothing_happened(request: ApprovalRequest) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("second", ["approve", "edit", "reject"])
-def test_of_two_people_at_once_one_decides(ann: User, eve: User, agent: Agent, second: str) -> None:
+def test_of_two_concurrent_decisions_one_takes_effect(
+    ann: User, eve: User, agent: Agent, second: str
+) -> None:
     for number in range(ROUNDS):
         request = asked(ann, f"agent's {number}")
         edited = {"input": {"content": f"person's {number}"}} if second == "edit" else {}
@@ -120,7 +122,7 @@ def test_of_two_people_at_once_one_decides(ann: User, eve: User, agent: Agent, s
         assert [revision.content for revision in made] == [expected]
 
 
-def test_of_many_processes_at_once_one_decides(ann: User, agent: Agent) -> None:
+def test_of_many_concurrent_processes_one_decides(ann: User, agent: Agent) -> None:
     request = asked(ann)
     with Deciders(3, request, ann) as deciders:
         assert sorted(deciders.go()) == ["conflict stale"] * 2 + ["decided"]
@@ -128,7 +130,7 @@ def test_of_many_processes_at_once_one_decides(ann: User, agent: Agent) -> None:
 
 
 @pytest.mark.slow
-def test_of_two_runs_that_change_one_file_at_once_one_is_stale(ann: User, agent: Agent) -> None:
+def test_of_two_concurrent_changes_of_a_file_one_is_stale(ann: User, agent: Agent) -> None:
     for number in range(ROUNDS):
         requests = [asked(ann, f"\n{name}{number}", "append") for name in "ab"]
         base = MemoryRevision.objects.count()
@@ -145,7 +147,7 @@ def test_of_two_runs_that_change_one_file_at_once_one_is_stale(ann: User, agent:
 
 
 @pytest.mark.slow
-def test_a_person_who_writes_while_another_approves_loses_nothing(ann: User, agent: Agent) -> None:
+def test_a_write_during_an_approval_is_not_lost(ann: User, agent: Agent) -> None:
     for number in range(ROUNDS):
         request = asked(ann, f"\nagent {number}", "append")
         base = MemoryRevision.objects.count()
@@ -185,12 +187,12 @@ def test_a_run_that_is_cancelled_while_it_is_approved(ann: User, agent: Agent) -
 # Late, oversized and unauthorised decisions ------------------------------------------------------
 
 
-def test_an_approval_after_the_file_has_changed_is_asked_anew(ann: User, agent: Agent) -> None:
+def test_an_approval_of_a_changed_file_asks_again(ann: User, agent: Agent) -> None:
     request = asked(ann)
     write_file(agent, PATH, "a person's", by=ann, source="web")
     answer = by(ann)(request, "approve")
     assert (answer.status_code, answer.json()["code"]) == (409, "stale")
-    assert "asked anew" in answer.json()["detail"]
+    assert "asks again" in answer.json()["detail"]
     assert stored() == "a person's"
     anew = ApprovalRequest.objects.get(status="pending")
     assert anew.digest != request.digest
@@ -199,7 +201,7 @@ def test_an_approval_after_the_file_has_changed_is_asked_anew(ann: User, agent: 
     assert stored() == "agent's"
 
 
-def test_a_file_that_changed_and_changed_back_is_asked_about_anew(ann: User, agent: Agent) -> None:
+def test_a_file_changed_and_changed_back_asks_again(ann: User, agent: Agent) -> None:
     write_file(agent, PATH, "same", by=ann, source="web")
     request = asked(ann)
     for content in ("other", "same"):
@@ -217,9 +219,7 @@ def test_the_request_of_somebody_else_is_not_found(ann: User, agent: Agent) -> N
     assert_nothing_happened(request)
 
 
-def test_a_user_of_a_shared_agent_does_not_approve_what_all_will_read(
-    ann: User, agent: Agent
-) -> None:
+def test_a_user_of_a_shared_agent_cannot_approve_shared_memory(ann: User, agent: Agent) -> None:
     request = asked(make_user("bob"))
     bob = by(User.objects.get(username="bob"))
     assert bob(request, "approve").status_code == 403
@@ -232,7 +232,7 @@ def test_a_user_of_a_shared_agent_does_not_approve_what_all_will_read(
 @pytest.mark.parametrize(
     "content", ["x" * (MAX_FILE_BYTES + 1), "é" * (MAX_FILE_BYTES // 2 + 1), "x" * 1_000_000]
 )
-def test_an_edit_over_the_size_limit_is_refused_and_the_request_waits_on(
+def test_an_edit_over_the_size_limit_is_refused_and_the_request_stays_pending(
     ann: User, agent: Agent, content: str
 ) -> None:
     request = asked(ann)
@@ -267,7 +267,7 @@ def test_a_decision_for_a_cancelled_run_is_refused(ann: User, agent: Agent) -> N
 # Crashes -----------------------------------------------------------------------------------------
 
 
-def test_a_worker_that_is_killed_between_decision_and_resume_changes_nothing_twice(
+def test_a_worker_killed_between_decision_and_resume_makes_no_second_change(
     ann: User, agent: Agent, tmp_path: Path
 ) -> None:
     call = {"name": "write_memory", "input": {"path": PATH, "content": "kept", "reason": "said"}}

@@ -31,7 +31,7 @@ def test_findings_are_marked_and_counted() -> None:
     assert "! danger: line 2: an order" in as_text(review)
 
 
-def test_an_append_that_rewrites_is_told() -> None:
+def test_an_append_that_rewrites_gets_a_warning() -> None:
     honest = memory_edit_review("a.md", "append", "one\n", "one\ntwo\n")
     assert honest.title == "Append to memory: a.md"
     assert honest.notes == ()
@@ -39,7 +39,7 @@ def test_an_append_that_rewrites_is_told() -> None:
     assert [note.severity for note in forged.notes] == ["danger"]
 
 
-def test_a_deletion_shows_what_is_lost() -> None:
+def test_a_deletion_shows_the_lost_content() -> None:
     section = memory_edit_review("a.md", "delete", "one\ntwo\n", None).sections[0]
     assert isinstance(section, DiffSection)
     assert (section.status, section.removed) == ("deleted", 2)

@@ -62,7 +62,7 @@ def test_an_edit_is_saved_recorded_and_the_run_does_not_wait(tmp_path: Path) -> 
     ]
     assert AuditEntry.objects.filter(action="memory.changed").count() == 2
     call = ToolCall.objects.filter(run=run, tool="write_memory").first()
-    assert json.loads(call.result) == f"{PATH} is saved. Nobody was asked."
+    assert json.loads(call.result) == f"{PATH} is saved without asking."
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_an_edit_is_saved_recorded_and_the_run_does_not_wait(tmp_path: Path) -> 
     ],
     ids=["suspicious", "in each prompt", "skill", "deletion", "file tool", "nearly full"],
 )
-def test_what_a_person_should_see_is_still_asked(tmp_path: Path, call: dict[str, Any]) -> None:
+def test_edits_that_need_a_person_still_ask(tmp_path: Path, call: dict[str, Any]) -> None:
     user = make_user()
     remembered(saver(tmp_path, user, call), old="Old")
     assert driven(user).status == "waiting"

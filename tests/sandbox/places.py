@@ -63,7 +63,7 @@ def until(condition: Callable[[], bool]) -> None:
     """Return when `condition` is true; fail after `HANG` seconds."""
     deadline = time.monotonic() + HANG
     while not condition():
-        assert time.monotonic() < deadline, "it did not come to that"
+        assert time.monotonic() < deadline, "the condition was not reached"
         time.sleep(0.01)
 
 

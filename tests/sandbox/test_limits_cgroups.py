@@ -54,7 +54,7 @@ def test_a_group_has_every_limit(cgroups: Cgroups) -> None:
     assert own_groups() == []
 
 
-def test_a_command_is_in_its_group_and_sees_nothing_of_it(place: Path, cgroups: Cgroups) -> None:
+def test_a_command_is_in_its_group_and_cannot_see_the_group(place: Path, cgroups: Cgroups) -> None:
     result = limited(place, True).execute("cat /proc/self/cgroup; ls -A /sys")
     assert result.stdout.count("vel-sandbox-") == len(set(cgroups.parents.values()))
     assert "No such file" in result.stderr
@@ -101,7 +101,7 @@ def test_groups_of_a_dead_worker_are_removed_by_a_later_one(place: Path, cgroups
     assert len(left()) == count, "its worker lives"
     parent.kill()
     parent.wait()
-    assert len(left()) == count, "nobody was there to remove it"
+    assert len(left()) == count, "no process was left to remove it"
     subprocess.run(
         [sys.executable, "-c", "from sandbox.linux.probe import check_host; check_host()"],
         check=True,
@@ -143,7 +143,7 @@ def test_a_hundred_commands_leave_no_group(place: Path, cgroups: Cgroups) -> Non
     until(lambda: own_groups() == [])
 
 
-def test_the_report_says_what_enforces_each_limit(cgroups: Cgroups) -> None:
+def test_the_report_names_the_enforcement_of_each_limit(cgroups: Cgroups) -> None:
     means = {limit.limit: limit for limit in check_host().limits}
     group = f"cgroup v{cgroups.version}"
     assert means["memory"].by.startswith(group) == (MEMORY in cgroups.parents)

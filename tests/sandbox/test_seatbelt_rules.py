@@ -92,7 +92,7 @@ class Rules:
                 return subject == self._value(values[1][1])
             case "target" | "socket-domain":
                 return subject == value
-        raise AssertionError(f"a filter that nobody knows: {condition}")
+        raise AssertionError(f"an unknown filter: {condition}")
 
     def _value(self, given: Any) -> str:
         if isinstance(given, tuple):
@@ -184,7 +184,7 @@ def test_a_read_only_mount_inside_a_writable_one_stays_read_only() -> None:
     assert rules.may("file-write-create", f"{WORK}/a")
 
 
-def test_protected_files_can_be_neither_created_nor_changed() -> None:
+def test_protected_files_cannot_be_created_or_changed() -> None:
     protected = [WORK / ".git/hooks", WORK / ".envrc"]
     rules = rules_of(render_profile(SHOWN, TEMPORARY, protected=protected))
     assert rules.reads(f"{WORK}/.git/hooks/pre-commit")
@@ -238,7 +238,7 @@ def test_programs_run_from_the_system_and_the_mounts(rules: Rules) -> None:
     assert not rules.may("process-exec*", "/Users/me/bin/tool")
 
 
-def test_there_is_no_network_but_the_egress_socket(rules: Rules) -> None:
+def test_the_egress_socket_is_the_only_network(rules: Rules) -> None:
     socket = Path("/private/var/vel/egress")
     open_to_it = rules_of(render_profile(SHOWN, TEMPORARY, socket))
     assert open_to_it.may("network-outbound", str(socket))

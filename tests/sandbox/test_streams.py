@@ -18,7 +18,7 @@ def test_output_that_is_not_text_is_replaced(box: BubblewrapSandbox) -> None:
     assert result.stdout == "a\ufffd\ufffdb\0c\n"
 
 
-def test_long_output_keeps_its_head_and_tail_and_says_what_was_cut(place: Path) -> None:
+def test_long_output_keeps_its_head_and_tail_and_reports_the_cut(place: Path) -> None:
     box = sandbox_in(place, output=1000)
     result = box.execute("seq 1 100000; echo end >&2")
     assert result.stdout.startswith("1\n2\n3\n")

@@ -36,19 +36,19 @@ def test_a_directory_as_it_should_be_passes(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [".", "beans", "beans/SKILL.md", ".."])
-def test_what_everybody_may_write_to_is_refused(directory: Path, place: str) -> None:
+def test_a_world_writable_directory_is_refused(directory: Path, place: str) -> None:
     (directory / place).chmod(0o777)
     assert found() == ["vel.E010"]
 
 
-def test_a_sticky_directory_above_is_none_that_everybody_may_replace(directory: Path) -> None:
+def test_a_sticky_parent_directory_is_accepted(directory: Path) -> None:
     directory.parent.chmod(0o1777)
     assert found() == []
     directory.chmod(0o1777)
     assert found() == ["vel.E010"], "everybody may add a skill"
 
 
-def test_a_link_leads_to_what_it_leads_to(directory: Path, settings: Settings) -> None:
+def test_a_link_is_checked_at_its_target(directory: Path, settings: Settings) -> None:
     link = directory.parent / "link"
     link.symlink_to(directory)
     settings.VEL_SKILLS = {"DIRECTORIES": (str(link),)}
@@ -57,7 +57,7 @@ def test_a_link_leads_to_what_it_leads_to(directory: Path, settings: Settings) -
     assert found() == ["vel.E010"]
 
 
-def test_a_directory_that_is_not_there_is_said(directory: Path, settings: Settings) -> None:
+def test_a_missing_directory_is_reported(directory: Path, settings: Settings) -> None:
     settings.VEL_SKILLS = {
         "DIRECTORIES": (str(directory / "gone"), str(directory / "beans/SKILL.md"))
     }
@@ -69,7 +69,7 @@ def test_an_unknown_key_is_refused(settings: Settings) -> None:
     assert found() == ["vel.E009"]
 
 
-def test_a_store_that_cannot_be_made_is_said(directory: Path, settings: Settings) -> None:
+def test_a_store_that_cannot_be_created_is_reported(directory: Path, settings: Settings) -> None:
     settings.VEL_SKILLS = {"STORE": str(directory / "beans/SKILL.md/store")}
     assert found() == ["vel.W005"]
     (broken,) = [finding for finding in check_skills() if finding.level is Level.BROKEN]
@@ -85,7 +85,7 @@ def test_a_store_of_somebody_else_cannot_be_written(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_the_doctor_names_what_is_left_out(directory: Path) -> None:
+def test_the_doctor_names_omitted_skills(directory: Path) -> None:
     write_skill(directory, "broken", text="no head\n")
     told = [finding for finding in check_skills() if finding.level is Level.NOTE]
     assert [f"{directory}/broken" in finding.detail for finding in told] == [True]

@@ -132,7 +132,7 @@ def test_instructions_in_the_system_prompt() -> None:
     assert "gizmo twice" not in skills.load_skill("coded")
     assert "gizmo twice" in skills.get_system_prompt_segment()
     state = skills.get_state()
-    assert "not active any more" in skills.deactivate_skill("coded")
+    assert "no longer active" in skills.deactivate_skill("coded")
     assert "gizmo twice" not in skills.get_system_prompt_segment()
     skills.load_state(state)
     assert "gizmo twice" in skills.get_system_prompt_segment()
@@ -153,8 +153,8 @@ def test_a_required_skill_cannot_be_deactivated_first() -> None:
     skills.load_state({"active": []})
     assert skills.get_state() == {"active": []}
     skills.load_state(state)
-    assert "not active any more" in skills.deactivate_skill("report")
-    assert "not active any more" in skills.deactivate_skill("coded")
+    assert "no longer active" in skills.deactivate_skill("report")
+    assert "no longer active" in skills.deactivate_skill("coded")
 
 
 def test_its_tools_take_what_those_of_an_agent_take() -> None:
@@ -164,7 +164,7 @@ def test_its_tools_take_what_those_of_an_agent_take() -> None:
     assert set(tools) == {"list_skills", "load_skill", "deactivate_skill"}
     assert tools["load_skill"](name="coded") == skills.load_skill("coded")
     assert tools["list_skills"](query="count gizmos") == skills.list_skills("count gizmos")
-    assert "None of your 1 skills fits" in str(skills.list_skills("bake a cake"))
+    assert "Your 1 skills do not fit" in str(skills.list_skills("bake a cake"))
 
 
 def test_the_default_directory_is_left_out_where_the_agent_writes(

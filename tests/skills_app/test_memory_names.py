@@ -73,7 +73,7 @@ def test_rest_refuses_a_name_that_is_not_free(
 
 @pytest.mark.parametrize("name", [BUILT_IN, LOOKALIKE])
 @pytest.mark.parametrize("tool", ["write_memory", "write_file"])
-def test_an_agent_is_refused_before_anybody_is_asked(
+def test_an_invalid_name_is_refused_before_asking(
     ann: User, tmp_path: Path, name: str, tool: str
 ) -> None:
     given: dict[str, Any] = {"path": path_of(name), "content": skill_text(name=name)}
@@ -133,7 +133,7 @@ def test_an_own_skill_is_still_changed_and_deleted_and_its_free_name_restored(an
     assert own_skills(agent) == []
 
 
-def test_a_skill_whose_name_was_taken_later_can_be_shown_and_deleted(
+def test_a_skill_with_a_name_taken_later_can_be_shown_and_deleted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("VEL_LOG_LEVEL", "ERROR")

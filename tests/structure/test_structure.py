@@ -143,5 +143,5 @@ def test_no_modules_import_each_other(graph: grimp.ImportGraph) -> None:
     for circle in circles(graph):
         pytest.fail(
             "An import circle. Move the definition that both modules need into the lower one, or "
-            "into a module of its own:\n" + "\n".join(imports_between(graph, circle))
+            "into a separate module:\n" + "\n".join(imports_between(graph, circle))
         )

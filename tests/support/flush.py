@@ -4,7 +4,7 @@ Django empties every table (on PostgreSQL with TRUNCATE: new files for 70 tables
 and creates all content types and permissions again. This module only empties tables with rows, and
 keeps those two as long as they have the rows that Django created.
 
-On SQLite it uses its own connection, which stays open: it sees at once that a test has committed
+On SQLite it uses its own connection, which stays open: it immediately sees that a test committed
 nothing, and Django's connections do not write the whole log to the database when they close.
 """
 

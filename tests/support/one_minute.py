@@ -1,4 +1,4 @@
-"""Rate limits count a whole test as one minute, whatever its duration."""
+"""Rate limits count a whole test as one minute, for any duration."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Somebody:
 
 
 def two_people(site: Site) -> tuple[Somebody, Somebody]:
-    """Create alice, who sends the requests, and bob, whose data she must not see."""
+    """Create alice, who sends the requests, and bob. She must not see his data."""
     made = subprocess.run(
         [sys.executable, "-c", _MAKER],
         env=site.environment,

@@ -6,8 +6,8 @@ keep their weights. `--notes FILE` adds ordinary paragraphs (JSON Lines with `te
 examples, if the linear model is not sure of them. `--without AUTHOR` leaves out the texts of
 `training/AUTHOR.jsonl`, for a measurement.
 
-The weights in the repository are the mean of two models. Both began as one that was trained on all
-texts but the last hundred of `training/pairs.jsonl`; then one saw all texts twice more, and the
+The weights in the repository are the mean of two models. Both started as one, trained on all texts
+except the last hundred of `training/pairs.jsonl`; then one saw all texts twice more, and the
 other one saw half of them once more, with 3,000 paragraphs.
 """
 

@@ -1,4 +1,4 @@
-"""The language model reads a text as in its training, and tells orders from rules and reports."""
+"""The language model reads texts as in its training; it distinguishes orders from reports."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_texts_that_are_read_together_do_not_change_each_other() -> None:
         ),
     ],
 )
-def test_an_order_and_a_rule_of_the_same_words_are_told_apart(order: str, rule: str) -> None:
+def test_an_order_and_a_rule_of_the_same_words_are_distinguished(order: str, rule: str) -> None:
     bad, good = logits([order, rule])
     assert bad > 0 > good
 

@@ -67,7 +67,7 @@ def test_an_empty_key_is_weak() -> None:
     assert checks.weak_key("") == "is empty"
 
 
-def test_plain_http_on_the_network_is_refused_unless_it_is_said(
+def test_plain_http_on_the_network_is_refused_unless_configured(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.HTTPS = False

@@ -50,7 +50,9 @@ def test_a_good_host_has_no_finding(on_postgres: Any) -> None:
         ({"HOST": "0123456789ab"}, "vel.W031"),
     ],
 )
-def test_what_is_missing_is_told(on_postgres: Any, more: dict[str, Any], finding: str) -> None:
+def test_missing_settings_are_reported(
+    on_postgres: Any, more: dict[str, Any], finding: str
+) -> None:
     assert found(on_postgres, **{"HOST": "vel-1", **more}) == {finding}
 
 

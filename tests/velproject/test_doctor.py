@@ -35,7 +35,7 @@ def test_a_good_machine_passes(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_the_report_for_people_says_how_to_mend(vel: Vel) -> None:
+def test_the_report_for_people_names_the_fixes(vel: Vel) -> None:
     done = vel("doctor")
     assert "→ Set ANTHROPIC_API_KEY" in done.stdout
 
@@ -48,7 +48,7 @@ def test_a_machine_without_bubblewrap_fails(vel: Vel) -> None:
     assert "apt install bubblewrap" in found["sandbox"]["detail"]
 
 
-def test_a_database_that_cannot_be_reached_fails_and_the_rest_is_still_told(vel: Vel) -> None:
+def test_an_unreachable_database_fails_and_the_rest_is_still_reported(vel: Vel) -> None:
     code, found = findings(vel, DATABASE_URL="postgresql://vel:sesame@127.0.0.1:1/vel")
     assert code == 1
     assert found["database"]["level"] == "broken"
@@ -62,7 +62,7 @@ def test_settings_that_cannot_be_read_fail(vel: Vel) -> None:
     assert "VEL_WORKERS: expected a whole number" in found["settings"]["detail"]
 
 
-def test_a_data_directory_that_is_no_directory_fails(vel: Vel) -> None:
+def test_a_data_directory_that_is_not_a_directory_fails(vel: Vel) -> None:
     (vel.data / "file").write_text("")
     code, found = findings(vel, VEL_DATA_DIR=str(vel.data / "file"))
     assert code == 1
@@ -109,7 +109,7 @@ def test_a_missing_toolbox_for_documents_is_a_note(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_server_that_does_not_answer_is_told_of(vel: Vel) -> None:
+def test_a_model_server_that_does_not_answer_is_reported(vel: Vel) -> None:
     base = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}
     code, found = findings(vel, **base)
     assert code == 0

@@ -36,7 +36,7 @@ OPEN = {
     "admin:login": "is behind the address before",
     "admin:logout": "shows and changes nothing of others",
     "favicon.ico": "leads to a picture",
-    "web:theme": "sets a cookie of one's own browser",
+    "web:theme": "sets a cookie of the own browser",
 }
 """Addresses with another answer for anonymous users than "sign in" or "not found"."""
 FOR_EVERYBODY = {
@@ -215,7 +215,7 @@ def test_the_page_of_a_failure_has_the_headers(
     assert wrong_headers(answer) == []
 
 
-def test_nothing_is_open_to_anonymous_users_but_what_is_listed() -> None:
+def test_only_listed_addresses_are_open_to_anonymous_users() -> None:
     found = {
         answer.address.name
         for answer in answers("nobody", *METHODS)
@@ -289,7 +289,7 @@ def of_objects(values: dict[str, object]) -> Iterator[Address]:
             yield address
 
 
-def test_a_stranger_finds_nothing_of_anothers() -> None:
+def test_a_stranger_finds_no_objects_of_others() -> None:
     values = world()
     olga, eve = signed_in("olga"), signed_in("eve")
     unreadable, found = set(), set()
@@ -329,7 +329,7 @@ def test_every_endpoint_of_the_api_counts_requests(settings: Any) -> None:
 
 
 def password_forms() -> list[Address]:
-    """Return the addresses whose pages, for nobody or for root, have a field for a password."""
+    """Return the addresses whose pages, without a user or for root, have a field for a password."""
     pages = (*answers("nobody", *METHODS), *answers("root", *FORMS))
     found = {page.address.name for page in pages if page.takes_password}
     return [address for address in addresses(own_id("root")) if address.name in found]

@@ -132,7 +132,7 @@ def test_no_name_of_a_download_has_hidden_characters(doors: Doors) -> None:
         assert "report______fdp.exe" in disposition
 
 
-def test_a_picture_that_is_none_is_not_shown(doors: Doors) -> None:
+def test_a_file_that_is_not_a_picture_is_not_shown(doors: Doors) -> None:
     doors.put("picture.png", SCRIPT)
     response = doors.get(reverse("web:run-picture", args=[doors.run, "picture.png"]))
     assert response.status_code in (404, 415)

@@ -106,7 +106,7 @@ def test_any_text_is_one_line(message: str, name: str, value: float) -> None:
     assert len(text.splitlines()) == 1
 
 
-def test_an_errors_text_makes_no_record_of_its_own() -> None:
+def test_the_text_of_an_error_makes_no_separate_record() -> None:
     forged = "2026-01-31T12:00:00 WARNING agents.services.audit erased by ada"
     try:
         raise ValueError(f"no\n{forged}\r\n{forged}\x85{forged}\u2028{forged}")
@@ -168,7 +168,7 @@ def test_half_a_key_at_the_cut_is_masked_like_a_whole_one(formatter: logging.For
         assert len(line) < LONGEST + LONGEST_TRACEBACK + 1_000
 
 
-def test_fields_that_are_no_plain_values_and_names_of_ones_own_are_left_out() -> None:
+def test_fields_with_other_values_and_reserved_names_are_omitted() -> None:
     record = logging.LogRecord("x", logging.INFO, "", 0, "it", None, None)
     record.__dict__.update(
         {"_own": "a", "row": {"password": "b"}, "time": "c", f"n {KEY}": 1, "n\nb": 2}

@@ -28,7 +28,7 @@ def test_urls_of_mail_servers(url: str, wanted: tuple[object, ...]) -> None:
 @pytest.mark.parametrize(
     "url", ["mail", "imap://mail", "smtp://", "smtp://mail:x", "smtp://ada:pass@mail"]
 )
-def test_what_is_not_understood_or_unsafe_is_an_error_without_the_password(url: str) -> None:
+def test_invalid_or_unsafe_settings_are_an_error_without_the_password(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="EMAIL_URL") as refused:
         mail_server(url)
     assert "pass@" not in str(refused.value)

@@ -84,7 +84,7 @@ def test_a_sender_that_is_killed_leaves_whole_messages() -> None:
     assert queue.get() == "after it"
 
 
-def test_an_event_is_seen_by_all_and_survives_who_waits_for_it() -> None:
+def test_an_event_is_seen_by_all_and_survives_its_waiters() -> None:
     event, answers = Event(), Queue()
     assert not event.is_set()
     assert not event.wait(0.01)
@@ -105,7 +105,7 @@ def test_a_message_that_is_too_large_is_refused() -> None:
     assert queue.empty()
 
 
-def test_a_result_that_is_too_large_is_told_without_its_contents() -> None:
+def test_a_result_that_is_too_large_is_reported_without_its_contents() -> None:
     results = Results()
     results.put({"name": "report", "result": "x" * 10_000_000, "args": (1,), "kwargs": {}})
     got = results.get()

@@ -20,7 +20,7 @@ OTHER = {
     "agents/agent.py": "class Agent: pass\n",
     "agents/mcp/__init__.py": "",
 }
-WHY = "another distribution, such as openai-agents, installs one of the same name"
+WHY = "another distribution, such as openai-agents, has a package with this name"
 START = "import sys; from velproject.cli.main import main; main(sys.argv[1:])"
 MANAGE = (
     "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'velproject.settings'; "
@@ -76,7 +76,7 @@ class Environment:
         (self.packages,) = (self.directory / "env").glob("lib/python3*/site-packages")
 
     def copy(self, environment: Path) -> None:
-        """Begin with a copy of another environment."""
+        """Start with a copy of another environment."""
         shutil.copytree(environment, self.directory / "env")
         (self.packages,) = (self.directory / "env").glob("lib/python3*/site-packages")
 
@@ -124,7 +124,7 @@ def refuses(environment: Environment) -> list[str]:
 
 
 @pytest.mark.slow
-def test_alone_it_starts(environment: Environment, with_vel: Path) -> None:
+def test_without_another_distribution_it_starts(environment: Environment, with_vel: Path) -> None:
     environment.copy(with_vel)
     done = environment.run(START, "--help")
     assert done.returncode == 0, done.stderr
@@ -135,7 +135,7 @@ def test_alone_it_starts(environment: Environment, with_vel: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [("vel", "other"), ("other", "vel")], ids="-then-".join)
-def test_beside_another_it_does_not_start_and_says_why(
+def test_next_to_another_distribution_it_refuses_to_start_with_a_reason(
     environment: Environment, wheels: dict[str, Path], with_vel: Path, order: tuple[str, str]
 ) -> None:
     if order[0] == "vel":
@@ -150,7 +150,9 @@ def test_beside_another_it_does_not_start_and_says_why(
 
 
 @pytest.mark.slow
-def test_what_another_took_with_it_is_noticed(environment: Environment, with_vel: Path) -> None:
+def test_files_removed_by_another_distribution_are_noticed(
+    environment: Environment, with_vel: Path
+) -> None:
     environment.copy(with_vel)
     (environment.packages / "agents" / "__init__.py").unlink()
     for line in refuses(environment):

@@ -40,23 +40,23 @@ def looks(*steps: tuple[float, set[int]]) -> list[bool]:
     return said
 
 
-def test_nothing_due_is_no_stall() -> None:
+def test_without_due_work_there_is_no_stall() -> None:
     assert looks((0, set()), (100, set())) == [False, False]
 
 
-def test_work_that_nobody_takes_is_a_stall_after_the_patience() -> None:
+def test_unclaimed_work_is_a_stall_after_the_limit() -> None:
     assert looks((0, {1}), (19, {1}), (20, {1})) == [False, False, True]
 
 
-def test_a_long_queue_that_moves_is_no_stall() -> None:
+def test_a_long_moving_queue_is_not_a_stall() -> None:
     assert looks((0, {1, 2, 3}), (20, {2, 3, 4}), (39, {3, 4, 5}), (58, {4, 5})) == [False] * 4
 
 
-def test_more_work_behind_work_that_nobody_takes_is_still_a_stall() -> None:
+def test_more_work_behind_unclaimed_work_is_still_a_stall() -> None:
     assert looks((0, {1}), (10, {1, 2}), (20, {1, 2, 3})) == [False, False, True]
 
 
-def test_what_was_restarted_gets_twice_as_long_until_something_is_taken() -> None:
+def test_a_restarted_worker_gets_twice_as_long_until_its_first_claim() -> None:
     said = looks((0, {1}), (20, {1}), (41, {1}), (59, {1}), (60, {1}), (139, {1}), (140, {1}))
     assert said == [False, True, False, False, True, False, True]
     taken = ((50, {2}), (69, {2}), (70, {2}))
@@ -136,7 +136,7 @@ def set_lease(run: Run, difference: str) -> None:
 
 
 @pytest.mark.django_db
-def test_runs_that_wait_for_disk_space_are_no_stall(settings: Settings) -> None:
+def test_runs_that_wait_for_disk_space_are_not_a_stall(settings: Settings) -> None:
     queued_run()
     assert due_work()
     settings.VEL = {**settings.VEL, "RESERVE_BYTES": 10**18}

@@ -116,7 +116,7 @@ def test_a_child_that_worked_before_it_died_is_started_again_soon() -> None:
 
 
 @pytest.mark.slow
-def test_a_life_is_told_which_lives_before_it_are_dead(
+def test_a_process_learns_which_earlier_ones_are_dead(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     one = child(SAYS_WHO_IS_DEAD)
@@ -153,7 +153,7 @@ def test_the_end_of_a_life_is_settled_while_the_next_one_starts(
     assert "ended 2 leases of dead test" in said
 
 
-def test_a_life_is_not_dead_while_one_of_its_processes_lives(
+def test_a_process_group_is_not_dead_while_a_process_lives(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(up, "DEATH_SECONDS", 0.1)
@@ -170,7 +170,7 @@ def test_a_life_is_not_dead_while_one_of_its_processes_lives(
     finally:
         stays.unlink()
         wait_until(lambda: not started_with(str(stays)), "the end of all processes")
-    assert "a process of test does not die" in capsys.readouterr().out
+    assert "a process of test cannot be killed" in capsys.readouterr().out
 
 
 def started_with(word: str) -> list[int]:
@@ -202,7 +202,7 @@ def test_workers_that_take_no_work_are_restarted_even_if_they_are_deaf(
         watch=StallWatch(patience=0.1),
         look_seconds=0.05,
     )
-    assert "1 pieces of work are due and nobody takes them" in capsys.readouterr().out
+    assert "no worker takes 1 due tasks and runs" in capsys.readouterr().out
 
 
 def test_after_a_second_signal_it_does_not_wait(
@@ -214,7 +214,7 @@ def test_after_a_second_signal_it_does_not_wait(
 
     def is_stopping() -> bool:
         said.append(capsys.readouterr().out)
-        return "stopping; runs get 60 s" in "".join(said)
+        return "stopping; runs have 60 s" in "".join(said)
 
     async def story() -> None:
         await until(ready.exists)
@@ -294,12 +294,12 @@ def test_a_database_that_never_answers_does_not_delay_the_end() -> None:
         answer.set()
 
 
-def test_a_taken_port_is_an_error_of_its_own() -> None:
+def test_a_taken_port_is_a_separate_error() -> None:
     with listen("127.0.0.1", 0) as first, pytest.raises(OSError, match="in use") as caught:
         listen("127.0.0.1", first.getsockname()[1])
     assert caught.value.errno == errno.EADDRINUSE
 
 
-def test_exits_are_told_in_words() -> None:
+def test_exits_are_reported_in_words() -> None:
     assert describe_exit(3) == "exit code 3"
     assert describe_exit(-9) == "killed by SIGKILL"

@@ -148,7 +148,7 @@ def processes_of(vel: Vel) -> dict[int, str]:
 def until(look: Callable[[], T]) -> T:
     """Poll until there is a result."""
     seen = poll(look, DEADLINE)
-    assert seen, "it did not come to pass"
+    assert seen, "the condition was not reached"
     return seen
 
 
@@ -182,11 +182,11 @@ def test_the_demo_agent_is_there_for_everybody(up: Up) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_one_on_the_same_port_is_told_so(up: Up) -> None:
+def test_a_second_server_on_the_same_port_gets_a_message(up: Up) -> None:
     second = up.vel("up", "--port", str(up.port))
     assert second.returncode == 1
     (line,) = second.stderr.splitlines()
-    assert f"port {up.port} of 127.0.0.1 is in use" in line
+    assert f"Port {up.port} of 127.0.0.1 is in use" in line
 
 
 @pytest.mark.parametrize("role", ["web", "workers"])
@@ -268,7 +268,7 @@ def test_runs_of_a_dead_cluster_do_not_wait_for_their_leases(patient: Up, killed
 
 
 @pytest.mark.slow
-def test_it_hands_a_run_back_and_stops_by_itself_whatever_was_killed_before(patient: Up) -> None:
+def test_it_hands_a_run_back_and_stops_after_any_kill(patient: Up) -> None:
     for role in {"web", "main", "guard"} - patient.killed:
         replace(patient, patient.kill(role))
     _, *helpers = patient.cluster()  # worker, pusher and monitor

@@ -1,1 +1,1 @@
-"""Tests for the parts that programs give to Vel."""
+"""Tests for your own parts of Vel, such as backends."""

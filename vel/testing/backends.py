@@ -1,4 +1,4 @@
-"""Tests for a backend of your own (docs/guides/python.md#backends). pytest collects a subclass:
+"""Tests for your own backend (docs/guides/python.md#backends). pytest collects a subclass:
 
 from vel.testing.backends import BackendTests
 
@@ -23,14 +23,14 @@ _MOST = 1_000_000
 
 
 class BackendTests:
-    """What an agent relies on. Each test gets a new backend.
+    """Tests of the behaviour that agents rely on. Each test gets a new backend.
 
-    The methods are called as Vel calls them. Parameters and methods that a backend need not have
-    are tested if they exist.
+    The methods are called as Vel calls them. Optional parameters and methods
+    are only tested if they exist.
     """
 
     root: str = ""
-    """A directory for the files of the tests, such as "/data". Empty: the top."""
+    """Directory for the files of the tests, such as "/data". Empty: the root."""
 
     def backend(self) -> Any:
         """Return a backend whose directory `root` is empty or does not exist."""
@@ -162,7 +162,7 @@ class BackendTests:
             read = self.done(backend.read_file(self.at(f"n{number}"), 0, 100))
             assert lines_of(read) == [f"text {number}"]
 
-    # What a backend can have ---------------------------------------------------------------------
+    # Optional methods and parameters -------------------------------------------------------------
 
     def test_replace_all_replaces_each(self) -> None:
         backend, path = self.backend(), self.at("a.txt")
@@ -223,23 +223,23 @@ class BackendTests:
         return {entry["name"].rstrip("/") for entry in self.done(backend.ls(path))["entries"]}
 
     def done(self, result: Any) -> dict[str, Any]:
-        """Return a result that is no error, and that an agent can get."""
+        """Check that a result is not an error and that an agent can receive it. Return it."""
         found = plain(result)
-        assert "error" not in found, f"It failed: {found['error']}"
+        assert "error" not in found, f"The call failed: {found['error']}"
         return found
 
     def refused(self, result: Any) -> None:
         found = plain(result)
-        assert found.get("error"), f"It must return {{'error': TEXT}}, and returned {found}"
-        assert isinstance(found["error"], str), "The error must be a text."
+        assert found.get("error"), f"Expected {{'error': TEXT}}, got {found}"
+        assert isinstance(found["error"], str), "The error must be a string."
 
 
 def plain(result: Any) -> dict[str, Any]:
-    """Return a result as an agent gets it. It must be a dictionary of JSON values."""
+    """Return a result as an agent receives it: a dictionary of JSON values."""
     try:
         found = plain_result(result, _MOST)
     except NotPlain as problem:
-        raise AssertionError(f"It returned {problem}.") from None
+        raise AssertionError(f"The method returned {problem}.") from None
     json.dumps(found)
     return found
 

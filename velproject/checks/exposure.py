@@ -42,7 +42,7 @@ def check_exposure(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def unsafe_exposure(hosts: Sequence[str]) -> list[CheckMessage]:
-    """Return errors of a server that answers under `hosts`, none of which is local.
+    """Return errors of a server that answers under `hosts`, which are not local.
 
     Returns an empty list if `hosts` is empty.
     """
@@ -53,8 +53,8 @@ def unsafe_exposure(hosts: Sequence[str]) -> list[CheckMessage]:
     if settings.DEBUG:
         found.append(
             Error(
-                f"VEL_DEBUG is on and the server answers as {name}: its error pages show settings "
-                "and source code to everybody.",
+                f"VEL_DEBUG is on and the server answers as {name}: error pages would show "
+                "settings and source code to everybody.",
                 hint="Unset VEL_DEBUG, or leave only local names in VEL_ALLOWED_HOSTS.",
                 id="vel.E001",
             )
@@ -62,9 +62,9 @@ def unsafe_exposure(hosts: Sequence[str]) -> list[CheckMessage]:
     if weakness := weak_key(settings.SECRET_KEY):
         found.append(
             Error(
-                f"VEL_SECRET_KEY {weakness} and the server answers as {name}: whoever guesses it "
-                "signs in as anybody.",
-                hint="Unset VEL_SECRET_KEY: Vel then makes one and keeps it in its data directory.",
+                f"VEL_SECRET_KEY {weakness} and the server answers as {name}: anybody who "
+                "guesses it can sign in as any user.",
+                hint="Unset VEL_SECRET_KEY: Vel then creates a key in its data directory.",
                 id="vel.E002",
             )
         )
@@ -72,18 +72,18 @@ def unsafe_exposure(hosts: Sequence[str]) -> list[CheckMessage]:
         found.append(
             Error(
                 f"VEL_HTTPS is off and the server answers as {name}: passwords and tokens would "
-                "cross the network in the clear.",
+                "cross the network unencrypted.",
                 hint="Put a TLS proxy in front that sets X-Forwarded-Proto, and set VEL_HTTPS=1; "
-                "or say VEL_INSECURE_HTTP=1 where the network itself is trusted.",
+                "or set VEL_INSECURE_HTTP=1 if you trust the network.",
                 id="vel.E003",
             )
         )
     if "*" in hosts:
         found.append(
             Error(
-                "VEL_ALLOWED_HOSTS is *: requests under any name are answered, so other sites can "
-                "point their names at this server.",
-                hint="Name the hosts under which people reach it.",
+                "VEL_ALLOWED_HOSTS is *: the server answers under any name, so other sites can "
+                "point their names to it.",
+                hint="Set it to the host names of this server.",
                 id="vel.E004",
             )
         )
@@ -114,9 +114,9 @@ def check_secret_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         Error(
-            f"The first key of VEL_SECRET_KEYS {weakness}: whoever has a copy of the database "
+            f"The first key of VEL_SECRET_KEYS {weakness}: anybody with a copy of the database "
             "could read the passwords in it.",
-            hint="Put a new one in front of it: openssl rand -base64 32",
+            hint="Add a new key in front of it. Create one: openssl rand -base64 32",
             id="vel.E011",
         )
     ]
@@ -132,18 +132,19 @@ def check_accounts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if closed is not None:
         found.append(
             Error(
-                f"Vel runs as root, and the accounts that it drops to cannot walk through {closed} "
-                f"to the data directory {settings.DATA_DIR}: no sandbox could reach its workspace.",
-                hint=f"Set VEL_DATA_DIR to a place like /var/lib/vel, or `chmod o+x {closed}`, "
-                "or start Vel as an ordinary user.",
+                f"Vel runs as root, and the accounts of its sandboxes cannot pass through {closed} "
+                f"to the data directory {settings.DATA_DIR}: no sandbox can reach its workspace.",
+                hint=f"Set VEL_DATA_DIR to a directory such as /var/lib/vel, or run "
+                f"`chmod o+x {closed}`, or start Vel as an ordinary user.",
                 id="vel.E005",
             )
         )
     if _allows_a_bare_shell():
         found.append(
             Error(
-                "ALLOW_UNSANDBOXED is on and Vel runs as root: an agent would have this machine.",
-                hint="Take it out of the VEL setting, or start Vel as an ordinary user.",
+                "ALLOW_UNSANDBOXED is on and Vel runs as root: agents would have full "
+                "access to this machine.",
+                hint="Remove it from the VEL setting, or start Vel as an ordinary user.",
                 id="vel.E006",
             )
         )
@@ -211,7 +212,7 @@ def check_sandbox(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = [Warning(problem, id="vel.W001") for problem in report.problems]
     for limit in report.limits:
         if not limit.firm:
-            text = f"The {limit.limit} of commands is kept by {limit.by}: {limit.weakness}"
+            text = f"The {limit.limit} of commands is limited by {limit.by}: {limit.weakness}"
             found.append(Warning(text, hint=limit.advice, id="vel.W003"))
     return found
 
@@ -227,7 +228,7 @@ def check_database_file(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         Warning(
-            f"Other accounts of this machine may read the database {path}.",
+            f"Other accounts on this machine can read the database {path}.",
             hint=f"chmod 600 {path}*",
             id="vel.W002",
         )

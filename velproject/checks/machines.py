@@ -28,8 +28,8 @@ def check_machines(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         if vel.SHARED_WORKSPACES or vel.HOST_DEAD_AFTER:
             found.append(
                 Error(
-                    "VEL_SHARED_WORKSPACES and VEL_HOST_DEAD_AFTER are for several hosts, and this "
-                    "process has no name.",
+                    "VEL_SHARED_WORKSPACES and VEL_HOST_DEAD_AFTER are for several hosts, but this "
+                    "process has no host name.",
                     hint="Set VEL_HOST on every host, or unset them.",
                     id="vel.E030",
                 )
@@ -38,17 +38,16 @@ def check_machines(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if _CONTAINER.fullmatch(vel.HOST):
         found.append(
             Warning(
-                f"VEL_HOST={vel.HOST} looks like the id of a container, which is another one after "
-                "each start: its threads would stay behind with the old name.",
-                hint="Give each host a name that stays, and a data directory that stays with it.",
+                f"VEL_HOST={vel.HOST} looks like the ID of a container, which changes at each "
+                "start: threads would stay with the old name.",
+                hint="Give each host a permanent name and a permanent data directory.",
                 id="vel.W031",
             )
         )
     if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         found.append(
             Error(
-                f"VEL_HOST={vel.HOST} says that there are several hosts, and SQLite is a file of "
-                "one.",
+                f"VEL_HOST={vel.HOST} is for several hosts, and SQLite is a file on only one.",
                 hint="Set DATABASE_URL to the PostgreSQL that all hosts use, or unset VEL_HOST.",
                 id="vel.E031",
             )
@@ -56,7 +55,7 @@ def check_machines(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if settings.Q_CLUSTER.get("broker_class") != "agents.queues.MachineQueue":
         found.append(
             Error(
-                "Q_CLUSTER has no broker that reads this host's own queue.",
+                "Q_CLUSTER has no broker that reads this host's queue.",
                 hint='Set Q_CLUSTER["broker_class"] = "agents.queues.MachineQueue".',
                 id="vel.E032",
             )
@@ -80,10 +79,10 @@ def _storage(snapshot_turns: int) -> list[CheckMessage]:
     if storage is None:
         return [
             Error(
-                "Several hosts need a storage in common: without it a host that dies takes all "
+                "Several hosts need a shared storage: without it, a host that fails takes all "
                 "files of its threads with it.",
                 hint="Set VEL_STORAGE_URL (docs/operations/scaling.md), or VEL_SHARED_WORKSPACES=1 "
-                "where all hosts have one data directory.",
+                "if all hosts share one data directory.",
                 id="vel.E034",
             )
         ]
@@ -92,7 +91,7 @@ def _storage(snapshot_turns: int) -> list[CheckMessage]:
         where = storage.get("OPTIONS", {}).get("location")
         found.append(
             Warning(
-                f"The hosts' common storage is the directory {where}: it must be the same mounted "
+                f"The hosts' shared storage is the directory {where}: it must be the same mounted "
                 "file system on all of them.",
                 id="vel.W030",
             )
@@ -100,8 +99,8 @@ def _storage(snapshot_turns: int) -> list[CheckMessage]:
     if snapshot_turns == 0:
         found.append(
             Error(
-                "SNAPSHOT_TURNS is 0: nothing is stored from which another host could go on.",
-                hint="Take SNAPSHOT_TURNS out of the VEL setting.",
+                "SNAPSHOT_TURNS is 0: without snapshots, other hosts cannot continue runs.",
+                hint="Remove SNAPSHOT_TURNS from the VEL setting.",
                 id="vel.E035",
             )
         )

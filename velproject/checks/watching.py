@@ -25,9 +25,9 @@ def check_metrics_token(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         Error(
-            f"VEL_METRICS_TOKEN has {len(token)} characters; it must have {SHORTEST_TOKEN} or "
-            "more, all of them ASCII: whoever guesses it reads how this server is used.",
-            hint="Make one: openssl rand -hex 32",
+            f"VEL_METRICS_TOKEN has {len(token)} characters. Expected {SHORTEST_TOKEN} or more "
+            "ASCII characters: anybody who guesses it can read the server's metrics.",
+            hint="Create one: openssl rand -hex 32",
             id="vel.E040",
         )
     ]
@@ -40,7 +40,7 @@ def check_traces(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         Warning(
-            "OTEL_EXPORTER_OTLP_ENDPOINT is set, and OpenTelemetry is not installed: no traces "
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed: no traces "
             "are sent.",
             hint="pip install 'vel[otel]', or set OTEL_TRACES_EXPORTER=none.",
             id="vel.W040",

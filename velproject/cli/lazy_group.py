@@ -21,7 +21,7 @@ from click.shell_completion import CompletionItem
 from agents.features import FEATURES
 
 Table = Mapping[str, Mapping[str, str]]
-"""By the name of a module: names of commands with their help in one line. The module has these
+"""Maps the name of a module to its commands, each with one line of help. The module has these
 commands as `COMMANDS`.
 """
 
@@ -29,8 +29,8 @@ commands as `COMMANDS`.
 class LazyGroup(click.Group):
     """Shows its commands from tables, and imports the module of a command when it is called.
 
-    `later` is a module whose function `table` makes another table. It is imported when the commands
-    are listed, or when a name is not in the other tables.
+    `later` is a module with a function `table` that returns another table. It is imported when
+    commands are listed, or when a name is not in the other tables.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ def table() -> Table:
         try:
             found |= {f"{path}.cli": commands for commands in _commands_of(path)}
         except (ImportError, OSError, SyntaxError, ValueError) as error:
-            print(f"vel: the commands of {path} are left out: {error}.", file=sys.stderr)
+            print(f"vel: the commands of {path} are unavailable: {error}.", file=sys.stderr)
     return found
 
 

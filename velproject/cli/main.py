@@ -67,7 +67,7 @@ class TaskOrCommand(LazyGroup):
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def vel(debug: bool) -> None:
-    """Give an agent a task: `vel "write a haiku into haiku.txt"`.
+    """Give an agent a task, for example `vel "write a haiku into haiku.txt"`.
 
     Without a task, vel asks for tasks in one session (`exit` ends it, `clear` starts a new
     session). `-` reads the task from standard input.
@@ -76,7 +76,7 @@ def vel(debug: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
-    # No imported object can be freed: looking for garbage costs a tenth of the start.
+    # Imported objects are never freed, so garbage collection would only slow down the start.
     # `boot.database` turns the collector on again.
     gc.disable()
     code = run_command_line(list(sys.argv[1:] if arguments is None else arguments))
@@ -99,7 +99,7 @@ def run_command_line(arguments: list[str]) -> int:
         result = vel.main(args=_routed(arguments), prog_name="vel", standalone_mode=False)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "vel"
-        _say(f"{error.format_message()} ({command} --help shows what it takes)")
+        _say(f"{error.format_message()} See {command} --help.")
         return USAGE
     except click.ClickException as error:
         _say(error.format_message())
@@ -143,8 +143,8 @@ def _routed(arguments: list[str]) -> list[str]:
     word = " " not in first and not first.startswith("-")
     if word and (near := get_close_matches(first, commands, cutoff=0.75)):
         raise click.UsageError(
-            f"There is no command {first!r}: did you mean `vel {near[0]}`? "
-            f"As a task it is `vel run {first}`."
+            f"There is no command {first!r}. Did you mean `vel {near[0]}`? "
+            f"To use it as a task, run `vel run {first}`."
         )
     return ["run", *arguments]
 

@@ -24,16 +24,16 @@ def check_features() -> Iterator[Finding]:
             Level.BROKEN,
             f"the database has tables of the feature {label}, which is not installed: deleting "
             "threads or users can fail",
-            f"Install it again, run `vel features remove {name}`, and remove it after that.",
+            f"Install it again, run `vel features remove {name}`, then uninstall it.",
         )
     for agent in Agent.objects.exclude(definition={}).order_by("slug"):
         if unknown := without_known(agent.definition):
             yield Finding(
                 "features",
                 Level.NOTE,
-                f"the agent {visible(agent.slug)} has options that no installed feature has: "
+                f"the agent {visible(agent.slug)} has options of features that are not installed: "
                 f"{visible(', '.join(sorted(unknown)))}",
-                "They are kept and have no effect. Install the feature again, or leave them.",
+                "They have no effect. Install the feature again, or ignore them.",
             )
 
 

@@ -49,7 +49,7 @@ def examine(*, online: bool = False) -> Iterator[Finding]:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "velproject.settings")
         django.setup()
     except (ImproperlyConfigured, OSError) as error:
-        yield Finding("settings", Level.BROKEN, str(error), "Mend this first, then run it again.")
+        yield Finding("settings", Level.BROKEN, str(error), "Fix this first, then run it again.")
         return
     yield from check_settings()
     database = check_database()
@@ -90,7 +90,7 @@ def check_data_directory() -> Finding:
         )
     detail = f"{directory}, {free / 1e9:.1f} GB free"
     if free < FREE_BYTES:
-        return Finding("data directory", Level.NOTE, detail, "Make room.")
+        return Finding("data directory", Level.NOTE, detail, "Free some disk space.")
     return Finding("data directory", Level.OK, detail)
 
 
@@ -105,7 +105,7 @@ def check_settings() -> Iterator[Finding]:
             message.hint or "",
         )
     if not found:
-        yield Finding("settings", Level.OK, "nothing unsafe")
+        yield Finding("settings", Level.OK, "no problems")
 
 
 def check_database() -> Finding:
@@ -120,13 +120,13 @@ def check_database() -> Finding:
             "database",
             Level.BROKEN,
             f"{name}: {' '.join(str(error).split())}",
-            "Check DATABASE_URL, and that the server runs.",
+            "Check DATABASE_URL, and that the server is running.",
         )
     if is_old:
         return Finding(
             "database",
             Level.BROKEN,
-            f"{name} was made by a development version before 0.1.0",
+            f"{name} was created by a development version before 0.1.0",
             "Move it away, or use another database.",
         )
     if unknown:
@@ -140,8 +140,8 @@ def check_database() -> Finding:
         return Finding(
             "database",
             Level.NOTE,
-            f"{name}: {len(missing)} migrations to be made",
-            "The next command makes them, or: vel migrate",
+            f"{name}: {len(missing)} migrations to apply",
+            "The next command applies them, or run: vel migrate",
         )
     return Finding("database", Level.OK, name)
 
@@ -150,7 +150,9 @@ def check_sandbox() -> Iterator[Finding]:
     """Check that a command runs in a real sandbox, with every required limit."""
     report = check_host()
     for problem in report.problems:
-        yield Finding("sandbox", Level.BROKEN, problem, "Until then: vel --no-sandbox, files only.")
+        yield Finding(
+            "sandbox", Level.BROKEN, problem, "Without a sandbox: vel --no-sandbox (only files)."
+        )
     if report.usable:
         yield Finding(
             "sandbox",

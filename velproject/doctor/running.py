@@ -26,7 +26,7 @@ CONNECT_SECONDS = 5.0
 
 
 def check_workers() -> Finding:
-    """Hand the workers a task that does nothing and check whether one takes it."""
+    """Queue an empty task and check whether a worker takes it."""
     backlog = OrmQ.objects.count()
     own = {"cluster": queue_of(name)} if (name := MachineSettings.now().HOST) else {}
     task_id = async_task("time.time", **own)
@@ -38,15 +38,18 @@ def check_workers() -> Finding:
                 return Finding(
                     "workers",
                     Level.NOTE,
-                    f"none took a test task within {ANSWER_SECONDS:.0f} s; {backlog} tasks wait",
-                    "vel up (or vel worker) starts them; `vel TASK` needs none.",
+                    f"no worker took a test task within {ANSWER_SECONDS:.0f} s; "
+                    f"{backlog} tasks are waiting",
+                    "Start them: vel up, or vel worker. `vel TASK` does not need them.",
                 )
             time.sleep(0.02)
     finally:
         if row is not None:
             OrmQ.objects.filter(pk=row.pk).delete()
     took = (time.monotonic() - began) * 1000
-    return Finding("workers", Level.OK, f"took a test task in {took:.0f} ms; {backlog} tasks wait")
+    return Finding(
+        "workers", Level.OK, f"took a test task in {took:.0f} ms; {backlog} tasks are waiting"
+    )
 
 
 def check_model(*, online: bool) -> Finding:
@@ -57,9 +60,9 @@ def check_model(*, online: bool) -> Finding:
         return Finding(
             "model",
             Level.NOTE,
-            "none: runs are answered by the offline script",
-            "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server of your own; or "
-            "VEL_PROVIDER=openai or google, which no key chooses by itself.",
+            "none: the offline script answers runs",
+            "Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for your own server. For OpenAI or "
+            "Google, also set VEL_PROVIDER=openai or google.",
         )
     try:
         provider = get_provider(name, settings_of(name))
@@ -75,16 +78,16 @@ def check_model(*, online: bool) -> Finding:
             "model",
             Level.NOTE,
             f"{name} {model}: {url} cannot be reached directly ({problem})",
-            "Fine behind a proxy: --online tries a real call.",
+            "This can be fine behind a proxy: test it with --online.",
         )
     if is_official(name, settings_of(name)) and not is_known(model):
         return Finding(
             "model",
             Level.NOTE,
             f"{name} {model} at {url}: this version of Vel does not know the model",
-            "Check VEL_MODEL: --online asks for it.",
+            "Check VEL_MODEL, and test it with --online.",
         )
-    return Finding("model", Level.OK, f"{name} {model} at {url} (--online makes a call)")
+    return Finding("model", Level.OK, f"{name} {model} at {url} (test it with --online)")
 
 
 def unreachable(url: str) -> str:
@@ -114,7 +117,7 @@ async def _ask(provider: Provider, model: str) -> Finding:
                 )
     finally:
         await provider.close()
-    return Finding("model", Level.BROKEN, f"{provider.name} {model}: the answer had no end")
+    return Finding("model", Level.BROKEN, f"{provider.name} {model}: the answer was incomplete")
 
 
 def _mend(provider: str, code: str) -> str:

@@ -20,4 +20,4 @@ def check_watching() -> Iterator[Finding]:
         what = "with messages and results" if content_wanted() else "without content"
         yield Finding("traces", Level.OK, f"sent, {what}")
     if metrics_wanted():
-        yield Finding("metrics", Level.OK, "/metrics answers who has VEL_METRICS_TOKEN")
+        yield Finding("metrics", Level.OK, "/metrics is available with VEL_METRICS_TOKEN")

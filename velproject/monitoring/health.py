@@ -1,6 +1,6 @@
-"""`/healthz` and `/readyz`: for balancers and orchestrators, which do not sign in.
+"""`/healthz` and `/readyz` for load balancers and orchestrators, which do not sign in.
 
-Strangers get yes or no, under any host name. Staff with the permission to see the status page get
+Anonymous requests get only the status, under any host name. Staff who may see the status page get
 the findings.
 """
 
@@ -26,7 +26,7 @@ _threads = ThreadPoolExecutor(2, thread_name_prefix="vel-health")
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer that this process runs. Checks nothing else."""
+    """Answer that this process runs, without other checks."""
     return JsonResponse(ALIVE)
 
 
@@ -59,9 +59,10 @@ def _status(checks: list[Check]) -> int:
 
 
 class HealthFirst:
-    """ASGI: answers strangers at both paths before Django does, whose threads may all be busy.
+    """ASGI middleware that answers anonymous requests for both paths.
 
-    Django handles requests with a cookie, which may come from staff.
+    It works even if all threads of Django are busy. Django handles requests with a cookie, which
+    can come from staff.
     """
 
     def __init__(self, application: Any) -> None:

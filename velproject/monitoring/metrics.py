@@ -35,7 +35,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     try:
         text = _text()
     except DatabaseError:
-        return HttpResponse("the database cannot be asked\n", status=503, content_type="text/plain")
+        return HttpResponse("the database is unavailable\n", status=503, content_type="text/plain")
     return HttpResponse(text, content_type=CONTENT_TYPE)
 
 

@@ -1,7 +1,7 @@
-"""Checks of this process and of the installation, with results that are kept for a while.
+"""Checks of this process and of the installation, with cached results.
 
-For any number of requests, one thread makes one check in `KEEP_SECONDS`; the other requests get the
-last result. Therefore, neither endpoint can be used to cause load.
+One thread makes one check every `KEEP_SECONDS`, for any number of requests. Other requests get the
+last result, so neither endpoint can be used to cause load.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from sandbox.linux.probe import check_host
 
 KEEP_SECONDS = 5.0
 PATIENCE = 10.0
-"""A check that takes longer has failed: the database hangs."""
+"""Seconds after which a check has failed, for example because the database hangs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One condition that must hold. `detail` is for operators only, and contains no keys."""
+    """The result of one check. `detail` is only for operators and contains no keys."""
 
     name: str
     ok: bool
@@ -52,11 +52,11 @@ def check_database() -> Iterator[Check]:
         return
     yield Check("database", True, connection.vendor)
     if is_old:
-        yield Check("migrations", False, "made by a development version before 0.1.0")
+        yield Check("migrations", False, "created by a development version before 0.1.0")
     elif unknown:
         yield Check("migrations", False, f"prepared by a newer Vel ({unknown[-1]})")
     else:
-        yield Check("migrations", not missing, f"{len(missing)} to be made" if missing else "")
+        yield Check("migrations", not missing, f"{len(missing)} to apply" if missing else "")
 
 
 def check_workers() -> Iterator[Check]:
@@ -71,7 +71,7 @@ def check_disk() -> Iterator[Check]:
     """Check that there is as much space as new runs need."""
     directory, left = DataSettings.now().DATA_DIR, room()
     if not directory.is_dir():
-        yield Check("disk", False, f"{directory}: there is no such directory")
+        yield Check("disk", False, f"{directory} does not exist")
         return
     detail = f"{left.free / 1e6:,.0f} MB free at {directory}"
     if left.place != DATA_DIRECTORY:
@@ -94,7 +94,7 @@ def look() -> list[Check]:
         if all(each.ok for each in found if each.name in ("database", "migrations")):
             found += check_workers()
         else:
-            found.append(Check("workers", False, "nobody knows: see the database"))
+            found.append(Check("workers", False, "unknown: see the database"))
     except Exception as error:  # noqa: BLE001  # an endpoint of health must answer
         found.append(Check("look", False, short(f"{type(error).__name__}: {error}")))
     finally:
@@ -147,4 +147,4 @@ class Readiness:
 
 
 readiness = Readiness()
-"""Of this process."""
+"""The readiness of this process."""

@@ -1,4 +1,4 @@
-"""A limit for request bodies: Daphne alone stores bodies of any size on disk, for anybody.
+"""A limit for request bodies: Daphne itself would store bodies of any size on disk.
 
 The limits of views apply later, after the whole body has arrived. This limit refuses bodies that
 are larger than all of them, even before sign-in.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from django.conf import settings
 
 CONNECTIONS = 32
-"""Of one web process, at most; a request that gets none in time is answered with 503."""
+"""The most connections of one web process. A request that has to wait too long gets a 503."""
 PATIENCE = 5.0
 """Seconds that a request waits for one: also while the server cannot be reached."""
 

@@ -54,6 +54,6 @@ def _say(what: Callable[[], None]) -> None:
         finally:
             connection.close()
     except DatabaseError as error:
-        logger.warning("a web process could not say that it lives, or ends: %s", error)
+        logger.warning("a web process could not write its heartbeat: %s", error)
     except Exception:  # the next heartbeat tries again
-        logger.exception("a web process could not say that it lives, or ends")
+        logger.exception("a web process could not write its heartbeat")

@@ -71,7 +71,7 @@ class PatientServer(Server):
             self._on_first_answer()
             self._on_first_answer = None
         if reader is not None and not await reader.ready():
-            log.warning("a client has taken nothing for %g s and is cut off", STALLED_SECONDS)
+            log.warning("a client has read nothing for %g s and is disconnected", STALLED_SECONDS)
             protocol.transport.abortConnection()
 
     def _reader_of(self, protocol: Any, message: dict[str, Any]) -> Reader | None:

@@ -1,7 +1,7 @@
 """Time limits for requests: a client cannot hold a connection without sending a whole request.
 
-Twisted closes a connection that is silent for a minute. An occasional byte kept one open for ever,
-with its memory, its descriptor and the file for its body, without sign-in. Here, a request must
+Twisted closes a connection that is silent for a minute. An occasional byte would keep one open,
+with its memory, its descriptor and the file for its body, without a sign-in. Here, a request must
 arrive in a time that grows with its size, and if too many connections are open, the one that has
 waited longest for a request is closed. Responses (streams, sockets) may last:
 `velproject.web.server` watches slow readers.
@@ -42,15 +42,15 @@ class Patience:
     """Time limits of a connection in seconds, and the number of connections."""
 
     idle: float = 60.0
-    """Without a byte, before a request and within one."""
+    """Without a received byte, before or within a request."""
     head: float = 30.0
     """From the first byte of a request to the end of its headers."""
     body: float = 60.0
-    """How far a body may be behind `bytes_per_second`; being ahead is not saved up."""
+    """How far a body may be behind `bytes_per_second`. Time ahead is not saved."""
     bytes_per_second: float = 8_000.0
     """64 kbit/s."""
     closing: float = 600.0
-    """To take the rest of the last answer."""
+    """For reading the rest of the last response."""
     connections: int = 2_000
 
 
@@ -67,7 +67,7 @@ class TimedChannel(HTTPChannel):
     in_body = False
     is_closing = False
     deadline = math.inf
-    """On the monotonic clock. Infinite if no byte of a request has come, or the whole request."""
+    """On the monotonic clock. Infinite before the first and after the last byte of a request."""
 
     def connectionMade(self) -> None:
         super().connectionMade()
@@ -175,7 +175,7 @@ class LimitedFactory(HTTPFactory):
         if now - self._warned > WARN_SECONDS:
             self._warned = now
             logger.warning(
-                "%d connections are open, as many as may be (VEL_CONNECTIONS): "
+                "%d connections are open, the most that are allowed (VEL_CONNECTIONS): "
                 "those without a request are closed to make room",
                 len(self._open),
             )
@@ -210,7 +210,7 @@ def connections_possible(wanted: int) -> int:
     possible = min(wanted, max(1, (soft - OTHER_FILES) // 2))
     if possible < wanted:
         logger.warning(
-            "this process may open %d files, which is room for %d connections and not for %d "
+            "this process can open %d files, which is enough for %d connections but not for %d "
             "(VEL_CONNECTIONS): raise the limit of open files (ulimit -n, LimitNOFILE)",
             soft,
             possible,

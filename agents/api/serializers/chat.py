@@ -129,7 +129,7 @@ def _answers_in(parts: list[dict[str, Any]]) -> tuple[Answer, ...]:
 
 
 def _unfit(problem: str) -> InvalidRequest:
-    return InvalidRequest(f"The messages do not fit: {problem}.")
+    return InvalidRequest(f"Invalid messages: {problem}.")
 
 
 MAX_NAME = 200
@@ -143,20 +143,20 @@ def file_in(part: dict[str, Any]) -> ContentFile[bytes]:
     """
     url, media_type, name = part.get("url"), part.get("mediaType"), part.get("filename")
     if not isinstance(url, str) or not isinstance(media_type, str):
-        raise InvalidRequest("A file has an `url` and a `mediaType`.")
+        raise InvalidRequest("A file requires `url` and `mediaType`.")
     head, comma, text = url.partition(",")
     if not head.lower().startswith("data:") or not head.lower().endswith(";base64") or not comma:
         raise InvalidRequest(
-            "A file is a data: address in base64. Others are not fetched: upload the file to the "
-            "thread (POST /threads/{id}/uploads).",
+            "The `url` of a file must be a data: URL in base64. Other URLs are not fetched. Upload "
+            "the file to the thread instead (POST /threads/{id}/uploads).",
             code="file_elsewhere",
         )
     if name is not None and (not isinstance(name, str) or len(name) > MAX_NAME):
-        raise InvalidRequest(f"A file's name is text of at most {MAX_NAME} characters.")
+        raise InvalidRequest(f"The name of a file must be text of at most {MAX_NAME} characters.")
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidRequest("A file's data: address is not base64.") from None
+        raise InvalidRequest("The data: URL of a file is not valid base64.") from None
     return ContentFile(data, name or f"file{mimetypes.guess_extension(media_type) or ''}")
 
 

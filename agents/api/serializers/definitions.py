@@ -16,7 +16,7 @@ from agents.spec import AgentSpec
 
 SLUG = r"^[-a-zA-Z0-9_]{1,100}$"
 _LEFT_OUT = ("title", "$defs", "default")
-"""Keys of the schema that generated clients would turn into names and values of their own."""
+"""Keys that would add unwanted names and values to generated clients."""
 
 
 class DefinitionField(serializers.Field[Any, Any, Any, Any]):

@@ -137,11 +137,11 @@ class RunShape(serializers.Serializer[Run]):
     structured_output = serializers.SerializerMethodField()
 
     def get_started_by(self, run: Run) -> StartedByShape:
-        """What started the run. The name of a trigger is visible to people who can see the run."""
+        """Return what started the run. All users who can see the run can see the trigger's name."""
         return listed_started_by(run)  # type: ignore[return-value]  # as that shape shows it
 
     def get_waiting_for_space(self, run: Run) -> str | None:
-        """A message while the run waits for disk space; otherwise null."""
+        """Return a message while the run waits for disk space, otherwise null."""
         return waiting_for_space(run) or None
 
     def get_scripted(self, run: Run) -> bool:
@@ -154,11 +154,11 @@ class RunShape(serializers.Serializer[Run]):
         return {"code": run.error_code, "message": run.error_message}
 
     def get_structured_output(self, run: Run) -> Any:
-        """The structured value of the final answer, if an output schema was given."""
+        """Return the structured value of the final answer, if an output schema was given."""
         return run.structured_output
 
     def get_output(self, run: Run) -> str | None:
-        """The text of the final answer. Null unless the run is completed."""
+        """Return the text of the final answer, or null unless the run is completed."""
         content: str | None = run.final_content  # type: ignore[attr-defined]  # annotated
         if run.status != RunStatus.COMPLETED or content is None:
             return None

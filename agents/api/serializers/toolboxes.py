@@ -19,7 +19,7 @@ class ToolboxShape(serializers.Serializer[object]):
     name = serializers.CharField()
     host = serializers.CharField(
         allow_blank=True,
-        help_text="`VEL_HOST` of the server: other hosts have toolboxes of their own.",
+        help_text="`VEL_HOST` of the server. Each host has its own toolboxes.",
     )
     packages = PackageShape(many=True)
     python = serializers.CharField(allow_blank=True)

@@ -162,11 +162,11 @@ class ToolCallShape(serializers.Serializer[ToolCall]):
     )
 
     def get_input(self, call: ToolCall) -> dict[str, Any]:
-        """The input from the model."""
+        """Return the input from the model."""
         return self.cut_input(call.input)
 
     def get_edited_input(self, call: ToolCall) -> dict[str, Any] | None:
-        """The input after a person's edit, which ran instead; null if it was not edited."""
+        """Return the input after a person's edit, which ran instead. Null if it was not edited."""
         return self.cut_input(call.edited_input) if call.edited_input else None
 
     def get_result(self, call: ToolCall) -> str | list[dict[str, Any]] | None:

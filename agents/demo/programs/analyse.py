@@ -64,7 +64,7 @@ def by_year(days, years):
 
 
 def wet_half(months):
-    """The six months in a row that bring most rain."""
+    """Return the six consecutive months with the most rain."""
 
     def window(start):
         return [(start + step) % 12 for step in range(6)]

@@ -44,9 +44,10 @@ def by_year(days):
 
 
 def wet_half(months):
-    """The six months in a row that bring most rain."""
+    """Return the six consecutive months with the most rain."""
     rain = pd.Series([month["rain_mm"] for month in months])
-    # Twice the year, so that a window can go on over New Year; the twelve that begin in it.
+    # Twice the year, so that a window can include New Year. Only the twelve windows that start in
+    # it.
     windows = pd.concat([rain, rain], ignore_index=True).rolling(6).sum().iloc[5:17]
     start = int(windows.to_numpy().argmax())
     names = [months[(start + step) % 12]["name"] for step in range(6)]

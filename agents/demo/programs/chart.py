@@ -41,7 +41,7 @@ def line(x1, y1, x2, y2, kind):
 
 
 def mark(shape, kind, words):
-    """A shape that says its own value when one points at it, and to a screen reader."""
+    """Return a shape with its value as a tooltip and for screen readers."""
     name, attributes = shape
     return f'<{name} class="{kind}" {attributes}><title>{escape(words)}</title></{name}>'
 

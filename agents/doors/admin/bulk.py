@@ -50,7 +50,10 @@ def carry_out(
     """
     chosen = list(rows[: MOST + 1])
     if len(chosen) > MOST:
-        text = f"There are more than {MOST:,}: filter for fewer, and do it again."
+        text = (
+            f"There are more than {MOST:,} rows, which is too many for one action. Filter the list "
+            "and try again."
+        )
         page.message_user(request, text, messages.ERROR)
         return None
     if request.POST.get("confirmed") != bulk.action:

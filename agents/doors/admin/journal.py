@@ -65,9 +65,9 @@ class SealedAdmin(admin.ModelAdmin):
         """Run an action, unless it is for all rows of a list with more than `MOST_COUNTED` rows."""
         if _takes_all(request) and queryset.order_by().values("pk")[MOST_COUNTED:].exists():
             text = (
-                f"More than {MOST_COUNTED:,} {self.opts.verbose_name_plural} are in this list, "
-                "which is as far as its page counts: filter for fewer, and do it again. "
-                "Nothing has been changed."
+                f"Nothing was changed: this list has more than {MOST_COUNTED:,} "
+                f"{self.opts.verbose_name_plural}, which is too many for one action. Filter the "
+                "list and try again."
             )
             self.report(request, text, failed=True)
             return None

@@ -27,7 +27,7 @@ def parse_json(text: str) -> Any:
     except RecursionError:
         raise ValidationError("The JSON is nested too deeply.") from None
     except ValueError as error:  # an integer with thousands of digits
-        raise ValidationError(f"The JSON holds a number that is too long: {error}.") from None
+        raise ValidationError(f"The JSON contains a number that is too long: {error}.") from None
     if nests_too_deep(value):
         raise ValidationError(f"The JSON nests deeper than {MOST_LEVELS} levels.")
     _check_storable(value)
@@ -48,11 +48,11 @@ def _check_storable(value: object) -> None:
         elif isinstance(item, list):
             rest += item
         elif isinstance(item, float) and not math.isfinite(item):
-            raise ValidationError("The JSON holds a number that is too large.")
+            raise ValidationError("The JSON contains a number that is too large.")
         elif isinstance(item, str) and any(
             char == "\x00" or "\ud800" <= char <= "\udfff" for char in item
         ):
-            raise ValidationError("The JSON holds a NUL or half of a character: leave it out.")
+            raise ValidationError("The JSON contains a NUL or half of a character. Remove it.")
 
 
 class JsonText(forms.CharField):

@@ -107,9 +107,11 @@ def use_database_file(path: Path) -> None:
     except UnicodeEncodeError:
         raise CliError(f"--persist {str(path)!a} is not UTF-8: use another path.") from None
     if place.is_dir():
-        raise CliError(f"--persist {path} is a directory: name a file in it.")
+        raise CliError(f"--persist {path} is a directory. Expected the path of a file.")
     if not place.parent.is_dir():
-        raise CliError(f"--persist {path}: there is no directory {place.parent}; make it first.")
+        raise CliError(
+            f"--persist {path}: the directory {place.parent} does not exist. Create it first."
+        )
     _persist[:] = [path]
     os.environ["DATABASE_URL"] = f"sqlite:///{quoted}"
 

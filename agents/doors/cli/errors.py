@@ -73,8 +73,8 @@ def _os_error(error: Exception) -> tuple[str, int]:
         return f"the disk is full{where}: make room and try again.", FAILED
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return (
-            f"this account may not write{where}: change the owner, or set VEL_DATA_DIR to a "
-            "directory of its own.",
+            f"this account has no permission to write{where}: change the owner, or set "
+            "VEL_DATA_DIR to a directory of this account.",
             FAILED,
         )
     if number in (errno.ENOTDIR, errno.ENOENT) and place:

@@ -24,7 +24,9 @@ def by_id(rows: QuerySet[M], beginning: str, what: str) -> M:
     if not found:
         raise CliError(f"There is no {what} {one_line(beginning)!r} of yours.")
     if len(found) > 1:
-        raise CliError(f"Several {what}s begin with {beginning!r}: write more of the id.")
+        raise CliError(
+            f"Several {what}s have an id that starts with {beginning!r}: write more of the id."
+        )
     return found[0]
 
 

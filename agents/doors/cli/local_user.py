@@ -31,7 +31,7 @@ def local_user() -> User:
         user.save(update_fields=["password"])
     if not user.is_active:
         raise CliError(
-            f"The account {user.username!r} is switched off: an administrator can switch it on."
+            f"The account {user.username!r} is inactive. An administrator can activate it."
         )
     return user
 

@@ -14,5 +14,5 @@ persist_option = click.option(
 )
 
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON on standard output and nothing else there."
+    "--json", "as_json", is_flag=True, help="Print only JSON on standard output."
 )

@@ -1,6 +1,6 @@
 """Wait for input of a person, in a way that a signal always ends.
 
-Python calls its signal handlers between two of its own instructions, and when a signal interrupts a
+Python calls its signal handlers between two of its instructions, and when a signal interrupts a
 system call of the main thread. A signal that arrives just before that system call, or in another
 thread, does neither: Python would handle it only after the next key.
 """

@@ -59,7 +59,7 @@ def require_scope(request: Request, scope: TokenScope, *, beside: TokenScope) ->
     """Raise `NotAllowed` for a token without `scope`, an additional scope that the view needs."""
     if isinstance(request.auth, ApiToken) and scope not in request.auth.scopes:
         raise NotAllowed(
-            f"This needs a token with the scope {scope.value!r} beside {beside.value!r}.",
+            f"This requires a token with both scopes {beside.value!r} and {scope.value!r}.",
             code="insufficient_scope",
         )
 
@@ -129,7 +129,7 @@ class UnknownUrl(ApiView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         raise NotFound(
-            "There is no such endpoint: see docs/reference/rest-api.md; paths end without a slash."
+            "Unknown endpoint. Paths have no final slash. See docs/reference/rest-api.md."
         )
 
 

@@ -153,4 +153,6 @@ def read_cursor(
 
 
 def bad_cursor() -> InvalidRequest:
-    return InvalidRequest("The cursor is none that this list gave in this order: begin anew.")
+    return InvalidRequest(
+        "Invalid cursor for this list and ordering. Start again without a cursor."
+    )

@@ -101,7 +101,7 @@ class Access:
             raise AuthenticationFailed()
         user, token = found
         if TokenScope.READ not in token.scopes:
-            raise NotAllowed("The token does not read any more.", code="insufficient_scope")
+            raise NotAllowed("The token no longer has the scope 'read'.", code="insufficient_scope")
         return user
 
 

@@ -101,7 +101,7 @@ class TriggerListQuery(PageQuery):
 
 
 class StartedByShape(serializers.Serializer[object]):
-    """What started a run. `kind` is `person`, `schedule`, `hook` or `agent`.
+    """The origin of a run. `kind` is `person`, `schedule`, `hook` or `agent`.
 
     `id` and `name` are those of the trigger, null if there is no trigger or it was removed.
     """

@@ -9,12 +9,12 @@ from agents.kernel.features import collect
 
 @dataclass(frozen=True, slots=True)
 class RunPanel:
-    """A section beside the transcript, between the subagents and the usage."""
+    """A section next to the transcript, between the subagents and the usage."""
 
     template: str
     script: str
-    """The path of a static file, which is a JavaScript module. The element `run` dispatches each
-    event of the run as the DOM event `run-event`, whose `detail` is the event."""
+    """The path of a static JavaScript module. The element `run` dispatches each event of the run as
+    the DOM event `run-event` with the event as its `detail`."""
     style: str
     """The path of a static file with its CSS."""
 

@@ -76,7 +76,7 @@ class SessionCredentials:
         check = CsrfViewMiddleware(_never_called)
         check.process_request(request)
         if check.process_view(request, _never_called, (), {}) is not None:
-            raise NotAllowed("The page is too old to act: reload it.", code="csrf")
+            raise NotAllowed("The page is outdated. Reload it and try again.", code="csrf")
 
 
 class TokenCredentials:

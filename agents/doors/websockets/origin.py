@@ -56,7 +56,7 @@ def is_allowed(headers: Iterable[tuple[bytes, bytes]]) -> bool:
         parts = urlsplit(origin)
     except ValueError:
         return False
-    # A site with TLS has no pages of its own without: somebody on the way has made them.
+    # A site with TLS serves no pages over HTTP: an attacker on the network has made them.
     schemes = ("https",) if settings.SESSION_COOKIE_SECURE else ("http", "https")
     return parts.scheme in schemes and parts.netloc.lower() == host.lower()
 

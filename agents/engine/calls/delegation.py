@@ -147,7 +147,7 @@ def wait_for_children(waits: Sequence[Waiting]) -> Park:
 
 
 def _await_children(waits: Sequence[Waiting], locked: Locked) -> Suspend | None:
-    """Return None if all of them have ended meanwhile."""
+    """Return None if all of them have already ended."""
     run = locked.run
     run_ids = sorted({run_id for wait in waits for run_id in wait.run_ids})
     run.children.filter(is_awaited=True).exclude(pk__in=run_ids).update(is_awaited=False)

@@ -1,4 +1,4 @@
-"""The files that a call has changed: a snapshot after it, whose row commits with its result."""
+"""The files that a call has changed: a snapshot after it, committed with the call's result."""
 
 from __future__ import annotations
 

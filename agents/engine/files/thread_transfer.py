@@ -204,11 +204,11 @@ def _note(move: _Move, missing: list[str], received: ReceivedFiles) -> str:
         kept = (
             "restored as they were after the last change that was saved"
             if move.state is not None
-            else "lost: none had been saved, and the workspace is empty but for user_uploads"
+            else "lost: none had been saved, and the workspace is empty except user_uploads"
         )
         parts.append(
-            f"The machine that held the workspace failed. Its files are {kept}. Whatever was "
-            "written after that is gone: check that a file is as you expect before you rely on it."
+            f"The machine that held the workspace failed. Its files are {kept}. Later changes are "
+            "lost: check that a file is as you expect before you rely on it."
         )
     if missing:
         names = ", ".join(missing[:MAX_TOLD])

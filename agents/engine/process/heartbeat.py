@@ -32,8 +32,8 @@ class RunHandle:
         self.stopping: StopReason | None = None
         self.draining = False
         self._stretches: dict[asyncio.Task[Any], bool] = {}
-        """By task, whether it is interrupted. Tool calls run in tasks of their own, while the
-        driver waits for them."""
+        """By task, whether it is interrupted. Each tool call runs in its own task, and the driver
+        waits for them."""
 
     def stop(self, reason: StopReason) -> None:
         """Interrupt the driver's waits. The first reason is kept, but a lost lease replaces it."""

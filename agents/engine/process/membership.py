@@ -104,7 +104,7 @@ class Membership:
                     return
                 after = to_send.first
                 if await self._in_thread(self._send_thread, to_send, self.member):
-                    logger.info("thread %s may go on elsewhere", after)
+                    logger.info("thread %s can continue on another host", after)
             except DatabaseError as error:
                 logger.warning("giving threads away failed: %s", error)
                 return

@@ -50,7 +50,7 @@ class Pruner:
             self._begin()
 
     def close(self) -> None:
-        """Start no more work, and end after the running transaction. Returns immediately."""
+        """Accept no new work, and end after the current transaction. Return immediately."""
         with self._lock:
             self._stopping = True
 

@@ -140,7 +140,7 @@ class Resources:
 
     @staticmethod
     def _fail(writer: Writer) -> None:
-        message = "Vel itself failed while it drove this run; the worker's log says how."
+        message = "An internal error of Vel ended this run. The worker's log has the details."
         fail_run(writer, "internal_error", message, 0, retryable=True)
 
     def waits_for_room(self) -> bool:

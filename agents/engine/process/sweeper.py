@@ -81,7 +81,7 @@ class Sweeper:
         self._look_now.set()
 
     def begin_to_close(self) -> None:
-        """Start no more work."""
+        """Accept no new work."""
         self._task.cancel()
 
     async def close(self) -> None:
@@ -111,7 +111,7 @@ class Sweeper:
             try:
                 await self._look()
             except Exception:
-                # A worker that no longer looks would find no more runs, and nobody would notice.
+                # A worker whose look has ended would silently find no runs.
                 logger.exception("the look for runs failed, next try in %g s", QUEUE_SWEEP_SECONDS)
 
     async def _look(self) -> None:

@@ -64,7 +64,7 @@ def use_long_lived_connection() -> None:
 
 
 def _set_patience(*, connection: BaseDatabaseWrapper, **kwargs: object) -> None:
-    """Set the limits of every connection of such a thread: Django opens one if a rollback fails."""
+    """Set the limits of each connection of the thread: Django opens one if a rollback fails."""
     if not getattr(_thread, "is_engine", False):
         return
     with connection.cursor() as cursor:
@@ -85,7 +85,7 @@ def is_lock_error(error: BaseException) -> bool:
 
 
 class Database:
-    """Runs functions in transactions on a thread of its own, in the order of their calls."""
+    """Runs functions in transactions on a separate thread, in the order of their calls."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -95,7 +95,7 @@ class Database:
         self._thread.start()
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run `function(*arguments)` in a transaction of its own and return its result.
+        """Run `function(*arguments)` in a separate transaction and return its result.
 
         Not cancellable: a submitted transaction is always run, and a cancelled caller still waits
         for it.

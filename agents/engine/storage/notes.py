@@ -1,7 +1,7 @@
 """The engine's own notes for the model in the middle of a run.
 
-A note is a row of its own, a user message of the turn that it follows. The history of the next
-driver has the same bytes in the same place, and the start of the prompt does not change.
+A note is a separate row, a user message of the turn that it follows. The history of the next driver
+has the same bytes in the same place, and the start of the prompt does not change.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class Starter(TypedDict):
     """The schedule or webhook that started a run."""
 
     kind: str
-    """`schedule`, `hook` (an inbound webhook), or `agent` for a subagent of such a run."""
+    """`schedule`, `hook` (an inbound webhook), or `agent` for a subagent of their runs."""
     id: str | None
     """The id of the schedule or webhook. Null if it has been deleted."""
     name: str | None

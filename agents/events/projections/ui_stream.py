@@ -1,6 +1,6 @@
 """The Vercel AI SDK's UI message stream: the common parts of its versions.
 
-One run is one assistant message, whose id is the run's. Chunks have only fields and types of the
+One run is one assistant message with the id of the run. Chunks have only fields and types of the
 first release of each version: its clients reject a stream with unknown ones.
 """
 

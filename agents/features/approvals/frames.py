@@ -29,12 +29,12 @@ class DecideFrame(Frame):
     @model_validator(mode="after")
     def _runs_what_was_shown(self) -> DecideFrame:
         if self.input is not None and self.decision != "edit":
-            raise ValueError("only the decision `edit` takes an input")
+            raise ValueError("only the decision `edit` accepts an input")
         return self
 
     def carry_out(self, run: Run, user: AbstractBaseUser) -> dict[str, str]:
         if not approvals_for(user).filter(pk=self.approval_id, run=run).exists():
-            raise NotFound("This run has no such request that you may decide.")
+            raise NotFound("This run has no approval request with this id that you can decide.")
         answer = DecisionRequest(
             decision=self.decision, digest=self.digest, input=self.input, reason=self.reason
         )

@@ -21,7 +21,7 @@ from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, RunStatus, check
 def expire_approval() -> bool:
     """Reject the request that expired first, and wake its run.
 
-    Returns False if there is none. Any process may call this at any time.
+    Return False if no request has expired. Any process may call this at any time.
     """
     due = ApprovalRequest.objects.filter(
         Q(run__status=RunStatus.WAITING) | beside_requests(),
@@ -43,7 +43,7 @@ def expire_approval() -> bool:
     drafts: list[EventDraft] = [ApprovalExpired(approval_id=request.id)]
     call = request.tool_call
     if call is not None:
-        text = "Nobody decided about this call in time; it was not made."
+        text = "The approval request expired. The call was not made."
         drafts += reject_call(call, text, code="expired", reason=text)
     if not run.has_ended:
         append_events(run.id, drafts)

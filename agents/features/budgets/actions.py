@@ -112,7 +112,7 @@ def _change(budget: Budget) -> None:
     waiting, windows = _locked(budget)
     row = Budget.objects.filter(pk=budget.pk).first()
     if row is None:
-        raise NotFound("This budget was removed meanwhile. Nothing was changed; make a new one.")
+        raise NotFound("This budget has been deleted, so nothing was changed. Create a new budget.")
     stored = fields_of(row, *_LIMITS)
     Budget.objects.filter(pk=budget.pk).update(
         max_tokens=budget.max_tokens, max_cost=budget.max_cost

@@ -69,7 +69,7 @@ class BudgetAdmin(admin.ModelAdmin):
     ]
 
     def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
-        """A project may have no page of its users, or one without search."""
+        """Return the fields: a project may have no admin of users, or one without search."""
         users = self.admin_site._registry.get(get_user_model())
         found = ["user"] if users is not None and users.get_search_fields(request) else []
         return [*self.autocomplete_fields, *found]
@@ -136,7 +136,7 @@ class BudgetAdmin(admin.ModelAdmin):
         return [path("usage/", view, name="vel_budgets_budget_usage"), *super().get_urls()]
 
     def usage_page(self, request: HttpRequest) -> HttpResponse:
-        """The last days, of all runs that the person may read."""
+        """Show the usage of the last days, of all runs that the person may read."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         zone = zone_of(settings.TIME_ZONE)

@@ -93,7 +93,7 @@ def amount_of(request: ApprovalRequest, arguments: dict[str, Any] | None) -> tup
     if arguments is not None:
         others = {key: value for key, value in arguments.items() if key != name}
         if name not in arguments or not others.items() <= request.input.items():
-            raise InvalidRequest(f'Say how much more, and nothing else: {{"{name}": …}}.')
+            raise InvalidRequest(f'Expected only the additional amount: {{"{name}": …}}.')
         part = arguments
     if name == "more_cost":
         return 0, read_dollars(part[name])
@@ -114,7 +114,7 @@ def read_dollars(text: object) -> int:
         or not (digits.isascii() and digits.isdecimal() and len(digits) == 6)
         or not 0 < (amount := int(whole) * MICRO + int(digits)) <= MOST_MICROUSD
     ):
-        raise InvalidRequest("`more_cost` must be an amount of US dollars, as 2.50.")
+        raise InvalidRequest("`more_cost` must be an amount of US dollars, for example 2.50.")
     return amount
 
 
@@ -164,7 +164,7 @@ def _refuse(request: ApprovalRequest, waiting: list[Run]) -> None:
     displayed = request.input
     kind = next(kind for kind, name in _NAMES.items() if name in displayed)
     reason = f" Reason: {request.reason}" if request.reason.strip() else ""
-    message = f"{request.prompt} A person gave no more.{reason}"
+    message = f"{request.prompt} A person did not increase the budget.{reason}"
     family = request.run.thread.root_id or request.run.thread_id
     own = [run for run in waiting if family in (run.thread_id, run.thread.root_id)]
     for run_id in sorted({request.run_id, *(run.pk for run in own)}):

@@ -51,7 +51,10 @@ BUDGETS = Managed(
     what="A limit of tokens or of cost (US dollars) of a user, an agent, or a user with one agent, "
     "for a day or a month. Its user, agent and period cannot change.",
     shown={
-        "of": Computed(lambda budget: budget.of, help_text="Whose it is, in words."),
+        "of": Computed(
+            lambda budget: budget.of,
+            help_text="The user, agent or webhook that it limits, as text.",
+        ),
         "used_tokens": UseField(source="*", help_text="In the present day or month."),
         "used_cost": Computed(_used_cost, help_text="US dollars, in the present day or month."),
         "created_at": moment_field(),

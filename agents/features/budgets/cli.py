@@ -42,7 +42,7 @@ def list_budgets(as_json: bool) -> None:
             print(json.dumps(as_data(budget, window)))
         return
     if not windows:
-        print("There is no budget that you may read.", file=sys.stderr)
+        print("There are no budgets that you can read.", file=sys.stderr)
         return
     print_table(
         ("WINDOW", "TOKENS", "COST", "OF"),

@@ -16,7 +16,7 @@ from agents.models import Agent, ApprovalRequest, Run
 BUDGET = "budget"
 """The kind of requests for more, their `tool`, and the `Run.wait_reason` of runs that wait."""
 
-OF_NOBODY = "Say whose budget it is: an agent's, a user's, a user's with one agent, or a webhook's."
+OF_NOBODY = "Choose the agent, the user, or both, whose runs the budget limits."
 WITHOUT_LIMIT = "Set a limit: of tokens, of cost, or both."
 
 
@@ -35,7 +35,7 @@ class Budget(models.Model):
         null=True,
         blank=True,
         related_name="budgets",
-        help_text=_("Whose runs count. Empty: those of all agents."),
+        help_text=_("The agent that it limits. Empty: all agents."),
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -43,7 +43,7 @@ class Budget(models.Model):
         null=True,
         blank=True,
         related_name="budgets",
-        help_text=_("Whose runs count. Empty: those of all users, together."),
+        help_text=_("The user that it limits. Empty: all users together."),
     )
     trigger = models.CharField(
         max_length=ID_LENGTH,
@@ -58,7 +58,7 @@ class Budget(models.Model):
         default="",
         db_default="",
         editable=False,
-        help_text=_("What `trigger` is, in words."),
+        help_text=_("The name of the trigger."),
     )
     period = models.CharField(
         max_length=10,
@@ -121,7 +121,9 @@ class Allowance(models.Model):
     budget = models.ForeignKey(
         Budget, on_delete=models.CASCADE, null=True, blank=True, related_name="windows"
     )
-    window = models.CharField(max_length=10, blank=True, help_text=_("As 2026-11-22, or 2026-11."))
+    window = models.CharField(
+        max_length=10, blank=True, help_text=_("For example 2026-11-22 or 2026-11.")
+    )
     max_tokens = models.PositiveBigIntegerField(null=True)
     max_microusd = models.PositiveBigIntegerField(null=True)
     extra_tokens = models.PositiveBigIntegerField(default=0)
@@ -133,7 +135,7 @@ class Allowance(models.Model):
     warned_tokens = models.BooleanField(default=False)
     warned_cost = models.BooleanField(default=False)
     allows_unpriced = models.BooleanField(
-        default=False, help_text=_("Calls whose price is not known may be made.")
+        default=False, help_text=_("Calls with an unknown price are allowed.")
     )
 
     class Meta:
@@ -187,7 +189,7 @@ class RunBudget(models.Model):
         Run, on_delete=models.CASCADE, primary_key=True, related_name="budget"
     )
     reserved_tokens = models.PositiveBigIntegerField(
-        default=0, help_text=_("For the model call under way: the worst case.")
+        default=0, help_text=_("The maximum for the current model call.")
     )
     reserved_microusd = models.PositiveBigIntegerField(default=0)
     reserved_from = models.CharField(
@@ -199,11 +201,14 @@ class RunBudget(models.Model):
         null=True,
         blank=True,
         related_name="waiting",
-        help_text=_("What was used up when it was last parked for a budget."),
+        help_text=_("The allowance that was used up when it was last parked for a budget."),
     )
     refusal_code = models.CharField(max_length=50, blank=True)
     refusal = models.TextField(
-        blank=True, help_text=_("A person gave it no more: it ends with this when it continues.")
+        blank=True,
+        help_text=_(
+            "The message with which it ends, because a person did not increase the budget."
+        ),
     )
 
     def __str__(self) -> str:

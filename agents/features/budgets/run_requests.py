@@ -29,9 +29,9 @@ class BudgetRequestKind(RunRequestKind):
     headline = "Asks for a larger budget"
     how_to_resume = (
         "it waits for a budget: GET /api/v1/approvals?status=pending&run={run} shows the request, "
-        "and it goes on when it is granted"
+        "and it continues when it is granted"
     )
-    why_waiting = "its budget is used up, and a person must say how it goes on"
+    why_waiting = "its budget is used up, and a person must decide how it continues"
     text_label = "How much more, as JSON"
     save_label = "Give this much"
     question = "Give more"
@@ -48,8 +48,8 @@ class BudgetRequestKind(RunRequestKind):
     def check_right(self, request: ApprovalRequest, by: AbstractBaseUser) -> None:
         if is_of_window(request) and not may_change_budgets(by):
             raise NotAllowed(
-                "This budget is not the run's own: people with the permission to change budgets "
-                "give more."
+                "Only users with the permission to change budgets can raise this budget, because "
+                "it is not the run's own."
             )
 
     def lock(self, request: ApprovalRequest) -> dict[str, Run]:
@@ -89,10 +89,12 @@ def review_of(asked: Mapping[str, Any]) -> Review:
         fields |= {"Used": f"${asked['used_cost']}", "Limit": f"${asked['limit_cost']}"}
         title, more = "Let it cost more", f"${asked.get('more_cost')} more"
     if "without_price" in asked:
-        title = "Go on without a price"
-        more = f"calls of {one_line(str(asked['model']))}, whose price is not known: they count $0"
+        title = "Continue without a price"
+        more = (
+            f"calls of {one_line(str(asked['model']))}, which have no known price and count as $0"
+        )
     fields["An approval gives"] = more
-    note = Note("A rejection ends the run; whoever waits with it for the same ends, too.")
+    note = Note("A rejection ends the run, and all other runs that wait for the same budget.")
     return Review(title, (fields_section("", fields),), (note,))
 
 

@@ -121,8 +121,8 @@ def _how_to_read(tools: Container[str], path: str) -> str:
     if "read_file" in tools:
         more = " or search it with grep" if "grep" in tools else ""
         return (
-            f"Read on with read_file (path, offset, limit, line_offset){more}; do not read all of "
-            "it at once."
+            f"Read on with read_file (path, offset, limit, line_offset){more}; do not read it in "
+            "one call."
         )
     for tool in ("execute_in_sandbox", "execute"):
         if tool in tools:
@@ -173,7 +173,7 @@ def _shorter_page(page: dict[str, Any], limit: int) -> dict[str, Any]:
         "content": "\n".join(fitting),
         "lines_returned": len(fitting),
         "has_more": True,
-        "note": f"cut to fit the conversation: go on with offset={following}",
+        "note": f"cut to fit the conversation: continue with offset={following}",
     }
 
 
@@ -188,6 +188,8 @@ def _part_of_line(page: dict[str, Any], line: str, room: int) -> dict[str, Any]:
         "content": f"{number} | {part}",
         "lines_returned": 1,
         "has_more": True,
-        "note": "line cut to fit the conversation: go on with "
-        f"offset={page['offset']}, line_offset={following}",
+        "note": (
+            f"line cut to fit the conversation: continue with offset={page['offset']}, "
+            f"line_offset={following}"
+        ),
     }

@@ -196,8 +196,8 @@ def _threshold(run: RunContext) -> int:
 def _hopeless(run: RunContext, reason: str) -> ProviderError:
     return ProviderError(
         f"The conversation does not fit into the model's window of {run.window.size:,} tokens "
-        f"({reason}), though it was made shorter as far as possible. Give the agent a model with a "
-        "larger window, or fewer tools and skills; then resume the run.",
+        f"({reason}), even after compaction. Give the agent a model with a larger window, or fewer "
+        "tools and skills; then resume the run.",
         code="context_window",
         retryable=True,
     )
@@ -222,7 +222,7 @@ async def _compact(
         material, room = apart, beside
         limit = max(limit, int(room.usable * run.token_scale))
         if not (hardness or material.turns) and before <= limit:
-            return whole, limit  # there is nothing else to shorten
+            return whole, limit  # no other part can be shortened
     if room.free < MIN_FREE:
         raise _hopeless(run, f"its prompt and tools alone have about {room.fixed:,} tokens")
     previous = material.previous

@@ -39,7 +39,8 @@ class ContextOptions(AgentOptions):
         for name in ("evict_bytes", "compact_at"):
             if getattr(self, name) is not None:
                 raise InvalidRequest(
-                    f"{name}: it has no effect without context_management: leave one of them out.",
+                    f"{name}: it has no effect without context_management. Set context_management, "
+                    "or remove it.",
                     code="invalid_agent",
                 )
 

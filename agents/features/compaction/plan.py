@@ -18,7 +18,7 @@ from agents.settings import ContextSettings
 HARDER = 0.6
 """The part of the room that each attempt leaves of the one before."""
 LEAST_BESIDE = 0.05
-"""The part of the room that the rest of a conversation needs beside a long message."""
+"""The part of the room that the conversation needs in addition to a long message."""
 MIN_BYTES = 200
 MAX_CLIP_BYTES = 2_000
 """The shortest and the longest limit for a text in an older turn."""

@@ -47,7 +47,7 @@ def message_place(thread_id: str, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The file with a long text, or the reason why there is none."""
+    """The file with a long text, or the reason why it is missing."""
 
     path: str = ""
     problem: str = ""

@@ -53,7 +53,7 @@ def remove_credential(provider: str, *, by: Person, shared: bool = False) -> Non
 def remove_any_credential(credential_id: str, *, by: Person) -> None:
     """Remove any person's credential, as an operator. Raises `NotAllowed` and `NotFound`."""
     if not (isinstance(by, PermissionsMixin) and by.has_perm(REMOVE)):
-        raise NotAllowed(f"Removing the credentials of others needs the permission {REMOVE}.")
+        raise NotAllowed(f"Removing credentials of other users requires the permission {REMOVE}.")
     row = Credential.objects.select_for_update().filter(pk=credential_id).first()
     if row is None:
         raise NotFound("There is no such credential.")
@@ -80,4 +80,4 @@ def store_credential(
 def must_share(by: Person) -> None:
     """Raise `NotAllowed` if `by` may not store shared credentials."""
     if not may_share(by):
-        raise NotAllowed(f"A credential for everybody needs the permission {SHARE}.")
+        raise NotAllowed(f"A credential for all users requires the permission {SHARE}.")

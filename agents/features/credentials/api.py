@@ -69,7 +69,7 @@ CREDENTIALS = Managed(
     },
     shown={
         "owner": NameField(allow_null=True),
-        "account": serializers.CharField(allow_blank=True, help_text="Whom it acts as."),
+        "account": serializers.CharField(allow_blank=True, help_text="The account that it uses."),
         "updated_at": moment_field(),
     },
     filters={"provider": "provider", "owner": f"owner__{get_user_model().USERNAME_FIELD}"},

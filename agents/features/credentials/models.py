@@ -14,21 +14,21 @@ class Credential(models.Model):
     """A token of a service: of one person, for that person's runs, or shared (no owner)."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
-    provider = models.CharField(max_length=20, help_text=_("The service, as in slack."))
+    provider = models.CharField(max_length=20, help_text=_("The service, for example slack."))
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,
         null=True,
         blank=True,
         related_name="credentials",
-        help_text=_("Whose runs use it. Empty: those of all who have none of their own."),
+        help_text=_("The user whose runs use it. Empty: all users without their own."),
     )
     secret = SecretTextField(editable=False)
     account = models.CharField(
         max_length=200,
         blank=True,
         editable=False,
-        help_text=_("Who the service says it is, when it was stored."),
+        help_text=_("The account, as reported by the service when it was stored."),
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -43,7 +43,7 @@ class Credential(models.Model):
     class Meta:
         ordering = ["provider", "owner"]
         permissions = [
-            ("share_credential", _("Can store credentials that everybody's runs use")),
+            ("share_credential", _("Can store credentials for the runs of all users")),
         ]
         constraints = [
             models.UniqueConstraint(fields=["provider", "owner"], name="credential_of_owner"),

@@ -38,7 +38,7 @@ def connections(request: PersonRequest) -> HttpResponse:
     more: dict[str, Any] = {}
     try:
         if card is None:
-            raise InvalidRequest("Press one of the buttons.")
+            raise InvalidRequest("Submit the form with one of its buttons.")
         match action := request.POST.get("action", ""):
             case "connect":
                 stored = card.connect(typed_values(card, request), by=request.user)

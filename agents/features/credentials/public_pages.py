@@ -40,7 +40,7 @@ class ConnectionCard:
 
     def act(self, request: PersonRequest, action: str) -> dict[str, Any]:
         """Carry out another action of the card's forms; return more context for `template`."""
-        raise InvalidRequest("Press one of the buttons.")
+        raise InvalidRequest("Submit the form with one of its buttons.")
 
 
 def typed_values(card: ConnectionCard, request: PersonRequest) -> dict[str, Any]:

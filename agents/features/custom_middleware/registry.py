@@ -54,7 +54,10 @@ def hooks_of(middleware: Iterable[object]) -> tuple[Hooks, ...]:
             if not inspect.iscoroutinefunction(getattr(item, hook)):
                 raise ValueError(f"{type(item).__name__}.{hook} is not an async def.")
         if own and not isinstance(item, Hooks):
-            raise ValueError(f"{type(item).__name__} has hooks: let it subclass BaseMiddleware.")
+            raise ValueError(
+                f"{type(item).__name__} has hooks, but is not a subclass of BaseMiddleware. Derive "
+                "it from BaseMiddleware."
+            )
         if isinstance(item, Hooks) and own:
             found.append(item)
     return tuple(found)

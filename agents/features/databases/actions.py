@@ -69,7 +69,7 @@ def check_connection(connection: DatabaseConnection, url: str) -> SecretText:
     """Return the URL that `save_connection` would store. Raises `InvalidRequest` as it does."""
     _check(connection)
     if not url and not connection.url:
-        raise InvalidRequest("url: Give the URL of the database.", code="invalid_database")
+        raise InvalidRequest("url: Enter the URL of the database.", code="invalid_database")
     sealed = seal_url(url) if url else connection.url
     if connection.allow_writes and _dialect_of(sealed) not in _WRITABLE:
         raise InvalidRequest(
@@ -94,7 +94,10 @@ def save_connection(connection: DatabaseConnection, *, url: str, by: Person) -> 
     """
     must_configure(by)
     if connection.is_private:
-        raise NotAllowed("This belongs to somebody's command line: only they may change it.")
+        raise NotAllowed(
+            "This connection was created with another user's command line. Only that user can "
+            "change it."
+        )
     stored = DatabaseConnection.objects.filter(pk=connection.pk).first()
     if connection.allow_writes or (stored is not None and stored.allow_writes):
         _must_allow_writes(by)
@@ -161,7 +164,9 @@ def save_own_connection(
     `seal_url`. Raises `InvalidRequest`, and `Conflict` while a run uses that name for another URL.
     """
     if agent.owner_id is None:
-        raise InvalidRequest("Only an agent with an owner can have databases of its own.")
+        raise InvalidRequest(
+            "An agent without an owner cannot have its own databases. Set an owner first."
+        )
     rows = DatabaseConnection.objects.select_for_update()
     row = rows.filter(agent=agent, name=name).first()
     if row is None:
@@ -202,7 +207,9 @@ def check_assignable(agent: Agent, connections: Sequence[DatabaseConnection]) ->
     """
     names = [connection.name for connection in connections]
     if len(set(names)) < len(names):
-        raise InvalidRequest("databases: Two have the same name: rename one.", code="invalid_agent")
+        raise InvalidRequest(
+            "databases: Two connections have the same name. Rename one.", code="invalid_agent"
+        )
     for connection in connections:
         if connection.is_private and connection.agent_id != agent.pk:
             raise InvalidRequest(
@@ -214,14 +221,12 @@ def check_assignable(agent: Agent, connections: Sequence[DatabaseConnection]) ->
 def must_configure(by: Person) -> None:
     """Raise `NotAllowed` if `by` may not define connections."""
     if not may_configure(by):
-        raise NotAllowed(f"Defining databases needs the permission {CONFIGURE_DATABASE}.")
+        raise NotAllowed(f"Defining databases requires the permission {CONFIGURE_DATABASE}.")
 
 
 def _must_allow_writes(by: Person) -> None:
     if not may_allow_writes(by):
-        raise NotAllowed(
-            f"A database that agents may write to needs the permission {ALLOW_WRITES}."
-        )
+        raise NotAllowed(f"Allowing writes to a database requires the permission {ALLOW_WRITES}.")
 
 
 @sensitive_variables()
@@ -248,19 +253,20 @@ def _check(connection: DatabaseConnection) -> None:
     columns = connection.hidden_columns
     if not isinstance(columns, list) or len(columns) > MAX_HIDDEN_COLUMNS:
         raise InvalidRequest(
-            f'hidden_columns: Give a list of at most {MAX_HIDDEN_COLUMNS}, as ["users.email"].',
+            f"hidden_columns: Expected a list of at most {MAX_HIDDEN_COLUMNS} columns, for example "
+            '["users.email"].',
             code="invalid_database",
         )
     for pattern in columns:
         # An invalid pattern would hide no column, without an error.
         if not isinstance(pattern, str) or not _COLUMN.fullmatch(pattern):
             raise InvalidRequest(
-                "hidden_columns: Write each as column, table.column or schema.table.column, "
-                "with * for anything within a part.",
+                "hidden_columns: Write each as column, table.column or schema.table.column. In "
+                "each part, * matches any text.",
                 code="invalid_database",
             )
     if not math.isfinite(connection.statement_seconds):  # a comparison with NaN is always false
-        raise InvalidRequest("statement_seconds: Give a number.", code="invalid_database")
+        raise InvalidRequest("statement_seconds: Expected a number.", code="invalid_database")
     try:
         connection.full_clean(exclude=["url"])
     except ValidationError as error:

@@ -79,8 +79,10 @@ DATABASES = Managed(
     name="database",
     plural="databases",
     rows="databases",
-    what="A database that agents can query, as operators define it. `url` is stored encrypted and "
-    "never shown; `address` is what it leads to, without a password.",
+    what=(
+        "A database that agents can query. `url` is stored encrypted and never shown; `address` is "
+        "the URL without the password."
+    ),
     own={"url": Own(body=_url, form="new_url")},
     shown={
         "address": Computed(shown_address),

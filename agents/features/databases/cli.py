@@ -61,11 +61,11 @@ def remove(name: str) -> None:
     row = own_connections(user).filter(name=name).first()
     if row is None:
         raise CliError(
-            f"There is no database {one_line(name)!r} of your own: `vel databases list` shows "
-            "them; those of the admin are removed in the admin."
+            f"There is no database {one_line(name)!r} of yours. `vel databases list` shows yours. "
+            "Remove connections of the admin in the admin."
         )
     remove_connection(row.pk, by=user)
-    print(f"{row.name} is removed; nothing of it is stored any more.")
+    print(f"{row.name} is removed, with its stored URL.")
 
 
 COMMANDS = (databases,)

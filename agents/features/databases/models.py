@@ -29,57 +29,57 @@ class DatabaseConnection(models.Model):
         max_length=63,
         validators=[
             RegexValidator(
-                rf"\A{NAME_PATTERN}\Z", _("Use letters, digits, _ and -, a letter first.")
+                rf"\A{NAME_PATTERN}\Z", _("Use letters, digits, _ and -. Start with a letter.")
             )
         ],
-        help_text=_("What agents call it, as shop."),
+        help_text=_("The name for agents, for example shop."),
     )
     description = models.TextField(
-        blank=True, max_length=2000, help_text=_("What is in it, for people.")
+        blank=True, max_length=2000, help_text=_("A description of its content, for people.")
     )
     url = SecretTextField(editable=False, verbose_name=_("URL"))
     dialect = models.CharField(
-        max_length=20, blank=True, editable=False, help_text=_("What the URL leads to.")
+        max_length=20, blank=True, editable=False, help_text=_("The kind of the database.")
     )
     statement_seconds = models.FloatField(
         default=30.0,
         validators=[MinValueValidator(LEAST_SECONDS), MaxValueValidator(MOST_SECONDS)],
-        help_text=_("How long one statement may take."),
+        help_text=_("The maximum seconds of one statement."),
     )
     max_rows = models.PositiveIntegerField(
         default=10_000,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_ROWS)],
-        help_text=_("Rows that one result may have; more is cut."),
+        help_text=_("The maximum rows of one result. Longer results are cut."),
     )
     max_bytes = models.PositiveIntegerField(
         default=1_000_000,
         validators=[MinValueValidator(1_000), MaxValueValidator(100_000_000)],
-        help_text=_("What one result may take; more is cut."),
+        help_text=_("The maximum size of one result, in bytes. Longer results are cut."),
     )
     hidden_columns = models.JSONField(
         default=list,
         blank=True,
-        help_text=_('Columns that agents cannot read, as ["password", "users.email"].'),
+        help_text=_('Columns that agents cannot read, for example ["password", "users.email"].'),
     )
     allow_privileged = models.BooleanField(
         default=False,
         help_text=_(
-            "Also with a role that is a superuser or could read files of the server. "
-            "Make a role that may only read instead."
+            "Also accept a role that is a superuser or can read files of the server. A role that "
+            "can only read is safer."
         ),
     )
     allow_writes = models.BooleanField(
         default=False,
         help_text=_(
-            "Agents may ask to change rows. Each statement is tried in a transaction that is "
-            "rolled back, shown with the rows that it changes, and waits for a person."
+            "Agents can request changes of rows. Each statement is tried in a transaction that is "
+            "rolled back, and requires approval with the changed rows."
         ),
     )
     allow_routines = models.BooleanField(
         default=False,
         help_text=_(
-            "Also statements that run functions or triggers of the database. They run in the "
-            "trial, before anybody has approved, and can do what no rollback takes back."
+            "Also accept statements that run functions or triggers of the database. They run in "
+            "the trial, before an approval, and a rollback may not undo their effects."
         ),
     )
     agents = models.ManyToManyField("agents.Agent", related_name="databases", editable=False)
@@ -115,7 +115,7 @@ class DatabaseConnection(models.Model):
         verbose_name = _("database connection")
         permissions = [
             ("configure_database", _("Can define databases and give them to agents")),
-            ("allow_database_writes", _("Can let agents ask to write to a database")),
+            ("allow_database_writes", _("Can let agents request changes of a database")),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -62,14 +62,14 @@ def targets_of(rows: Iterable[DatabaseConnection], names: Sequence[str]) -> RunD
     for name in names:
         if name not in found:
             targets.problems[name] = (
-                f"The database {name} was taken from this agent or deleted: go on without it."
+                f"The database {name} was removed from this agent or deleted: continue without it."
             )
             continue
         try:
             targets[name] = target_of(found[name])
         except (SecretUnreadable, AddressRefused) as error:
             targets.problems[name] = (
-                f"The database {name} cannot be used, which only an operator can mend. {error}"
+                f"The database {name} cannot be used. Only an operator can fix this. {error}"
             )
     if names and not targets:
         raise DatabaseUnavailable(" ".join(targets.problems.values()))

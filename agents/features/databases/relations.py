@@ -29,7 +29,9 @@ _LIMITS = {"query_timeout": "statement_seconds", "row_limit": "max_rows"}
 class Databases(AgentRelation):
     name = "databases"
     title = "Databases"
-    help_text = "What it may query. Taking one away works at once, for runs under way too."
+    help_text = (
+        "The databases that it can query. If you remove one, current runs lose it immediately."
+    )
     permission = CONFIGURE_DATABASE
 
     def choices(self, agent: Any) -> QuerySet[DatabaseConnection]:

@@ -33,7 +33,7 @@ class FallbackOptions(AgentOptions):
     fallbacks: tuple[FallbackModel, ...] = Field(
         default=(),
         max_length=MAX_FALLBACKS,
-        description="Models that go on, one after the other, when the one before is down, as "
+        description="Models that continue, in this order, when the one before is unavailable, as "
         '[{"provider": "anthropic", "model": "claude-haiku-4-5"}]; at most 3 '
         "(docs/guides/fallbacks.md).",
     )

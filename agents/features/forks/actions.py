@@ -116,7 +116,7 @@ def complete_fork(fork: Fork) -> Fork:
     request, thread = fork.request, fork.thread
     source = Thread.objects.select_for_update(no_key=True).filter(pk=fork.source.thread_id)
     if source.first() is None:
-        raise NotFound("The conversation has been erased meanwhile.", code="unknown_thread")
+        raise NotFound("The conversation has been erased.", code="unknown_thread")
     copy_history(fork.source, fork.step, thread, uploads=request.files != NONE)
     if request.files in (THEN, NOW) and not has_workspace(fork.source.thread):
         fork.files = copy_rows(fork.source.thread, thread)
@@ -136,21 +136,21 @@ def complete_fork(fork: Fork) -> Fork:
 def _check_may_fork(run: Run, by: AbstractBaseUser) -> Agent:
     if run.owner_id != by.pk:
         # Its files belong to its owner alone.
-        raise NotAllowed("Only its owner may fork a run.")
+        raise NotAllowed("Only the owner of a run can fork it.")
     if run.parent_id is not None:
         raise Conflict(
-            "A subagent's run cannot be forked: fork the run that started it.", code="subagent"
+            "A subagent's run cannot be forked. Fork the run that started it.", code="subagent"
         )
     if run.status == RunStatus.PENDING:
-        raise Conflict("The run has not begun: fork the one before it.", code="pending")
+        raise Conflict("The run has not started. Fork the run before it.", code="pending")
     if run.message_refused:
         raise Conflict(
-            "The message of this run was blocked: fork the run before it.",
+            "The message of this run was blocked. Fork the run before it.",
             code="message_blocked",
         )
     agent = agents_for(by).filter(pk=run.thread.agent_id).first()
     if agent is None:
-        raise NotFound("Its agent is none that you may use now.", code="unknown_agent")
+        raise NotFound("You no longer have access to this agent.", code="unknown_agent")
     return agent
 
 
@@ -167,8 +167,8 @@ def _version_for(
     latest = agent.versions.order_by("-number").values_list("pk", flat=True).first()
     if run.agent_version_id != latest and not by.has_perms(CHANGE_ALL):  # type: ignore[attr-defined]
         raise Conflict(
-            "The agent has changed since this run, and only people who may change it run an older "
-            "version: say `version`: `current`.",
+            "The agent has changed since this run, and only users who can change it can run an "
+            "older version. Set `version` to `current`.",
             code="agent_changed",
         )
     return run.agent_version
@@ -196,7 +196,7 @@ def _make_thread(run: Run, step: int, request: ForkRequest) -> Thread:
             return thread
     except IntegrityError:
         raise Conflict(
-            "You have a thread with this key: choose another one.", code="key_taken"
+            "You have another thread with this key. Choose another key.", code="key_taken"
         ) from None
 
 
@@ -241,7 +241,7 @@ def _copied_by(owner_id: int) -> int:
 def _too_much() -> Conflict:
     limit = ForkSettings.now().FORK_BYTES
     return Conflict(
-        f"Your forks may have copied {limit:,} bytes of files in all: say `files`: `none`, or ask "
-        "the operator to remove old workspaces (vel workspaces prune).",
+        f"Your forks have reached the limit of {limit:,} bytes of copied files. Set `files` to "
+        "`none`, or ask the operator to remove old workspaces (vel workspaces prune).",
         code="fork_quota",
     )

@@ -33,14 +33,17 @@ class ForkBody(StrictSerializer):
         max_value=2**31 - 1,
         required=False,
         allow_null=True,
-        help_text="The last turn that the new thread has; 0 for the message alone.",
+        help_text="The last turn that the new thread copies; 0 for the message alone.",
     )
-    message = Text(required=False, allow_null=True, help_text="What begins a run in it.")
+    message = Text(
+        required=False, allow_null=True, help_text="A message that starts a run in the new thread."
+    )
     thread_key = Text(max_length=200, required=False, allow_null=True)
     version = serializers.ChoiceField(
         choices=[PINNED, CURRENT],
         default=PINNED,
-        help_text="Of the agent, for the run that `message` begins: the old run's, or today's.",
+        help_text="The version of the agent for the new run: that of the "
+        "old run, or the current one.",
     )
     files = serializers.ChoiceField(
         choices=CHOICES,
@@ -74,7 +77,7 @@ class ForkRun(ApiView):
 
     @operation(
         "fork_run",
-        "Begin a new thread from a step of a run",
+        "Start a new thread from a step of a run",
         body=ForkBody,
         answers={201: ForkShape},
         errors=(409,),

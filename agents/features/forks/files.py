@@ -89,8 +89,8 @@ def state_after(run: Run, turn: int) -> str | None:
 
 def _not_kept() -> Conflict:
     return Conflict(
-        "What the files were at this step is not kept: say `files`: `now` for those that the "
-        "thread has now, or `none` for no files.",
+        "The files of this step are not stored. Set `files` to `now` for the current files of the "
+        "thread, or to `none` for no files.",
         code="files_not_kept",
     )
 

@@ -32,10 +32,10 @@ from agents.states import OPEN_CALLS, RunStatus, ToolCallStatus
 
 FORKED = "forked"
 """`Run.source` of a copy, and `ToolCall.code` of a call that was open."""
-NOT_RUN = "Not run: forked. The conversation goes on elsewhere from here, and this call was open."
+NOT_RUN = "Not run: the conversation was forked while this call was open."
 OUTCOME_UNKNOWN = (
-    "Forked while this call ran in the conversation that this one was taken from: its outcome is "
-    "not known here. Check before you repeat it."
+    "Forked while this call ran in the original conversation: its outcome is unknown here. Check "
+    "before you repeat it."
 )
 _UNPAID = {
     "input_tokens": 0,

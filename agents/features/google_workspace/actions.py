@@ -47,7 +47,9 @@ def save_google_key(
         must_share(by)
     unknown = [name for name in access if name not in SCOPES]
     if unknown:
-        raise InvalidRequest(f"access: Choose among {', '.join(SCOPES)}.", code="invalid_access")
+        raise InvalidRequest(
+            f"access: Expected one or more of {', '.join(SCOPES)}.", code="invalid_access"
+        )
     try:
         read = read_key(key, subject=subject, scopes=tuple(SCOPES[name] for name in access))
     except KeyProblem as problem:
@@ -55,7 +57,7 @@ def save_google_key(
     granted = _granted(read)
     if not granted & set(SCOPES.values()) and not short(granted):
         raise InvalidRequest(
-            "key: It was granted nothing that is used here. Grant one or more of "
+            "key: Its scopes are not used by Vel. Grant one or more of "
             f"{', '.join(SCOPES.values())} and paste the new refresh token.",
             code="missing_scope",
         )

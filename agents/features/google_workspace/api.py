@@ -31,14 +31,14 @@ class GoogleKeyBody(StrictSerializer):
         required=False,
         default="",
         allow_blank=True,
-        help_text="Whom a service account acts as.",
+        help_text="The user that a service account acts as.",
     )
     access = serializers.ListField(
         child=Text(max_length=50),
         required=False,
         default=list,
         max_length=len(OFFERED),
-        help_text=f"What a service account may do: {', '.join(one.name for one in OFFERED)}.",
+        help_text=f"Permissions of a service account: {', '.join(one.name for one in OFFERED)}.",
     )
 
 
@@ -66,7 +66,7 @@ class GoogleCredential(ApiView):
         return Response({"configured": True})
 
     @operation(
-        "delete_google_key", "Forget the Google credential", answers={204: None}, errors=(404,)
+        "delete_google_key", "Delete the Google credential", answers={204: None}, errors=(404,)
     )
     def delete(self, request: Request) -> Response:
         remove_credential(PROVIDER, by=person(request))
@@ -78,7 +78,7 @@ class GoogleStatus(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
-    @operation("get_google_status", "Whether Google is connected", answer=ConfiguredShape)
+    @operation("get_google_status", "Read whether Google is connected", answer=ConfiguredShape)
     def get(self, request: Request) -> Response:
         found = credential_for(person(request).pk, PROVIDER)
         return Response({"configured": found is not None})

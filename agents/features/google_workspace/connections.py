@@ -35,13 +35,13 @@ class GoogleCard(ConnectionCard):
         "subject": forms.CharField(
             required=False,
             max_length=320,
-            help_text="Whom the service account acts as, in everybody's runs.",
+            help_text="The user that the service account acts as, in the runs of all users.",
         ),
         "access": forms.MultipleChoiceField(
             required=False,
             choices=[(one.name, f"{one.label} ({one.name})") for one in OFFERED],
             widget=forms.CheckboxSelectMultiple,
-            help_text="What the service account may do.",
+            help_text="Permissions of the service account.",
         ),
     }
 

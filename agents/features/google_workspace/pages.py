@@ -34,10 +34,10 @@ MAX_AGE = 600
 def begin_consent(request: PersonRequest) -> str:
     """Return the consent page for the selected permissions. Raises `InvalidRequest`."""
     if not can_ask():
-        raise InvalidRequest("The operator has named no OAuth client: paste a key instead.")
+        raise InvalidRequest("No OAuth client is configured. Paste a key instead.")
     names = [name for name in SCOPES if name in request.POST.getlist("access")]
     if not names:
-        raise InvalidRequest("Tick what agents may do for you.")
+        raise InvalidRequest("Select at least one permission for agents.")
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     request.session[KEPT] = {"state": state, "verifier": verifier, "at": time.time()}
     return consent_address([SCOPES[name] for name in names], state, verifier, _back())
@@ -52,7 +52,7 @@ def google_consent(request: PersonRequest) -> HttpResponse:
     try:
         _check(kept, request.GET.get("state", ""))
         if request.GET.get("error") or not request.GET.get("code"):
-            raise InvalidRequest("Google was not connected: there was no consent.")
+            raise InvalidRequest("Google was not connected, because you did not consent.")
         stored = save_google_consent(
             request.GET["code"][:2_000], kept["verifier"], _back(), by=request.user
         )
@@ -66,7 +66,9 @@ def google_consent(request: PersonRequest) -> HttpResponse:
 def _check(kept: Any, state: str) -> None:
     fits = bool(kept) and hmac.compare_digest(kept["state"].encode(), state.encode())
     if not fits or not 0 <= time.time() - kept["at"] <= MAX_AGE:
-        raise InvalidRequest("This way back from Google is not, or no longer, open: begin anew.")
+        raise InvalidRequest(
+            "This connection request is invalid or has expired. Start again under Connections."
+        )
 
 
 def _back() -> str:

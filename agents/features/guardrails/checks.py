@@ -13,8 +13,7 @@ from agents.features.guardrails.settings import GuardSettings
 
 _HINT = (
     "GUARDRAILS and HOOKS of VEL are lists of dotted paths (VEL_GUARDRAILS and VEL_HOOKS: with "
-    "commas); PYTHONPATH says where modules lie. "
-    "docs/guides/guardrails.md has an example."
+    "commas); modules must be on PYTHONPATH. docs/guides/guardrails.md has an example."
 )
 
 

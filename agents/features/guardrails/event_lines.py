@@ -20,7 +20,7 @@ class Lines(Protocol):
 
 
 def guard_stuck(lines: Lines, data: dict[str, Any]) -> None:
-    action = "the run ends" if data["action"] == "end" else "it was told so"
+    action = "the run ends" if data["action"] == "end" else "the model received a note"
     kind = str(data["kind"]).replace("_", " ")
     lines.note(f"  stuck ({kind}, {data['count']} times): {action}", "yellow")
 

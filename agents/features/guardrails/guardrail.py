@@ -74,15 +74,15 @@ class Guardrail:
     """Time limit of a check."""
 
     def check_input(self, context: GuardContext, text: str) -> Answer:
-        """The person's message, before the model sees it. `replace` changes the stored message."""
+        """Check the person's message before the model sees it. `replace` changes the message."""
         return allow()
 
     def check_output(self, context: GuardContext, text: str) -> Answer:
-        """A text of the model for the person and, separately, its thinking."""
+        """Check a text of the model for the person and, separately, its thinking."""
         return allow()
 
     def check_tool_call(self, context: GuardContext, tool: str, given: dict[str, Any]) -> Answer:
-        """A call before a person decides about it, and again before it is made.
+        """Check a call before a person decides about it, and again before it is made.
 
         `replace` blocks, because neither the model nor a person has approved the changed call.
         """
@@ -91,7 +91,7 @@ class Guardrail:
     def check_tool_result(
         self, context: GuardContext, tool: str, given: dict[str, Any], text: str
     ) -> Answer:
-        """The result of a call, including errors, before it is stored and sent to the model."""
+        """Check the result or error of a call before it is stored and sent to the model."""
         return allow()
 
 

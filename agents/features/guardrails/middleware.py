@@ -80,7 +80,7 @@ class GuardrailMiddleware(Middleware):
         message = await run.in_database(_opening_message, run.row.pk)
         ruling = await guards.rule("check_input", context_of(run, 0), text=message.text)
         if ruling.action == "replace" and not ruling.text.strip():
-            ruling = Ruling("block", "", "nothing of the message was left", ruling.guardrail)
+            ruling = Ruling("block", "", "the message was empty after the change", ruling.guardrail)
         if ruling.action == "block":
             reason = f"The guardrail {ruling.guardrail} blocked the message: {ruling.reason}."
             return End(INPUT_REFUSED, reason, [ruling.event("input")], refuses_message=True)
@@ -234,8 +234,8 @@ async def _rule_text(run: RunContext, checked: _Checked, ruling: Ruling, *, is_f
             )
         else:
             checked.note = (
-                f"The guardrail {ruling.guardrail} withheld your answer: {ruling.reason}. The "
-                "user has not seen it. Answer again so that it passes, or say what you cannot give."
+                f"The guardrail {ruling.guardrail} withheld your answer: {ruling.reason}. The user "
+                "has not seen it. Answer again so that it passes, or explain that you cannot."
             )
 
 

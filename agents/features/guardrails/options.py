@@ -67,10 +67,10 @@ class RetryOptions(AgentOptions):
 
     on_stuck: Annotated[
         Literal["note", "end"],
-        Labels({"note": "tell the model", "end": "tell the model, then end the run"}),
+        Labels({"note": "note to the model", "end": "note to the model, then end the run"}),
     ] = Field(
         default="note",
-        description="When it makes the same calls with the same results again and again.",
+        description="The reaction to repeated calls with the same results.",
     )
     tool_retries: tuple[RetryRule, ...] = Field(
         default=(),

@@ -119,8 +119,8 @@ def _check_names(given: Iterable[Guardrail | str]) -> None:
             raise ValueError(f"guardrails: {item!r} is not registered; there are {known}.")
         if isinstance(item, Guardrail) and item.name in guardrails():
             raise ValueError(
-                f"guardrails: {_label(item)} has the name {item.name!r}, which a registered "
-                "guardrail has: give it a name of its own."
+                f"guardrails: {_label(item)} has the name {item.name!r} of a registered guardrail. "
+                "Choose another name."
             )
 
 

@@ -99,8 +99,8 @@ def guardrails() -> Mapping[str, Guardrail]:
             raise ImproperlyConfigured(f"{where} {error}") from None
         if guardrail.name in found:
             raise ImproperlyConfigured(
-                f"{where} has the name {guardrail.name!r}, which another guardrail has: register "
-                "each once, and give each a name of its own."
+                f"{where} has the name {guardrail.name!r} of another guardrail. Register each "
+                "guardrail once, with a unique name."
             )
         found[guardrail.name] = guardrail
     return found

@@ -170,12 +170,12 @@ class StuckMiddleware(Middleware):
             return None  # an earlier driver has added the note
         what = _what(found)
         if found.strike == 2 and _ends_run(run):
-            message = f"The agent was stuck and was told so: it has made {what}."
+            message = f"The agent stayed stuck after a note: it has made {what}."
             return End(STUCK, message, [_event(found.kind, found.count, "end")])
         text = (
-            f"You have made {what}. Doing it once more will not change that. Think about why, then "
-            "do something else; if there is nothing else, tell the user what keeps you from going "
-            "on. If you wait for something, wait longer in one call."
+            f"You have made {what}. Repeating it will not change that. Think about why, then do "
+            "something else; if you cannot, explain to the user why you are blocked. If you wait "
+            "for something, wait longer in one call."
         )
         return Tell(text, [_event(found.kind, found.count, "note")])
 
@@ -189,7 +189,7 @@ class StuckMiddleware(Middleware):
         # APIs may refuse a message that ends in thoughts.
         stored = replace(reply, blocks=[])
         if count < repeats:
-            note = "Your reply was empty. Go on with the task, or, if it is done, tell the user so."
+            note = "Your reply was empty. Continue the task, or, if it is done, say so to the user."
             events = [_event("empty_reply", count, "note")]
             return ReplyDecision(note=note, reply=stored, events=events)
         if not _ends_run(run):

@@ -34,7 +34,9 @@ def instance_of(found: Any, kind: type[Kind]) -> Kind:
     """
     made = found if isinstance(found, kind) else found() if callable(found) else found
     if not isinstance(made, kind):
-        raise TypeError(f"is no {kind.__name__} of {PUBLIC}: subclass it.")
+        raise TypeError(
+            f"is not a subclass of {kind.__name__} of {PUBLIC}. Derive it from this class."
+        )
     return made
 
 
@@ -42,7 +44,7 @@ def check_guardrail(guardrail: Guardrail) -> None:
     """Raise `ValueError` for a guardrail without a name or without a check."""
     if not isinstance(guardrail.name, str) or not _NAME.fullmatch(guardrail.name):
         raise ValueError(
-            f"has the name {guardrail.name!r}: give it one of lower case letters, digits, - and _."
+            f"has the name {guardrail.name!r}. Expected lower case letters, digits, - and _."
         )
     if not any(makes(guardrail, stage) for stage in STAGES):
         raise ValueError(f"checks nothing: override one of {', '.join(STAGES)}.")
@@ -71,7 +73,7 @@ def calls_of(all_hooks: Iterable[Hooks]) -> HookCalls:
 
 
 def joined(first: HookCalls | None, second: HookCalls | None) -> HookCalls | None:
-    """Return the calls of both, those of `first` first. None if there are none."""
+    """Return the calls of both, those of `first` first, or None without any calls."""
     if not first or not second:
         return first or second or None
     points = dict.fromkeys((*first, *second))

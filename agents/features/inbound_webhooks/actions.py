@@ -63,7 +63,7 @@ def create_inbound_webhook(
     check_inbound_webhook(hook)
     get_user_model().objects.select_for_update().get(pk=hook.owner_id)
     if InboundWebhook.objects.filter(owner=hook.owner_id).count() >= MOST_HOOKS:
-        raise Conflict(f"There are {MOST_HOOKS} webhooks: delete one first.")
+        raise Conflict(f"The limit of {MOST_HOOKS} webhooks is reached. Delete one first.")
     plain = _checked_secret(hook.signing, secret)
     hook.secret, hook.former_secret = SecretText.seal(plain), SecretText("")
     hook.save(force_insert=True)
@@ -86,7 +86,9 @@ def change_inbound_webhook(
     check_inbound_webhook(hook)
     stored = locked_inbound_webhook(hook.pk)
     if (stored.owner_id, stored.signing) != (hook.owner_id, hook.signing):
-        raise InvalidRequest("A webhook keeps its owner and its signing: make another one.")
+        raise InvalidRequest(
+            "The owner and the signing of a webhook cannot change. Create another webhook."
+        )
     if stored.agent_id != hook.agent_id:
         hook.thread_id = None
     hook.save(update_fields=[*(f.removesuffix("_id") for f in FIELDS), "thread", "updated_at"])
@@ -166,7 +168,7 @@ def check_inbound_webhook(hook: InboundWebhook) -> None:
         hook.signing not in InboundWebhookSigning.values
         or hook.thread_policy not in ThreadPolicy.values
     ):
-        raise InvalidRequest("Choose one of the values that there are.")
+        raise InvalidRequest("Choose one of the offered values.")
     if not 1 <= hook.per_minute <= MOST_PER_MINUTE:
         raise InvalidRequest(f"per_minute: 1 to {MOST_PER_MINUTE}.")
     try:
@@ -210,7 +212,7 @@ def _words(hook: InboundWebhook) -> str:
 def _set_budget(hook: InboundWebhook, wanted: DayBudget) -> dict[str, Change]:
     """Set the budget; return the change for the audit entry. Budgets have own entries too."""
     if (wanted.max_tokens or 0) < 0 or (wanted.max_cost or 0) < 0:
-        raise InvalidRequest("A limit is not negative.")
+        raise InvalidRequest("A limit cannot be negative.")
     row = budget_of(hook)
     before = (row.max_tokens, row.max_cost) if row else (None, None)
     if row is not None and not wanted:

@@ -62,7 +62,7 @@ class InboundWebhooks(ApiView):
     @method_decorator(sensitive_variables())
     @operation(
         "create_hook",
-        "Make a webhook that starts runs",
+        "Create a webhook that starts runs",
         body=NewHookBody,
         answers={201: NewSecretShape},
         errors=(404, 409),
@@ -137,7 +137,7 @@ class Deliveries(ApiView):
 
     @operation(
         "list_deliveries",
-        "What became of a webhook's requests",
+        "List the requests to a webhook and their results",
         query=PageQuery,
         answer=Page(DeliveryShape),
     )

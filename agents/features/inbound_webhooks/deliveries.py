@@ -96,7 +96,7 @@ def _deliver(
     hook = locked_inbound_webhook(hook_id)
     row = InboundWebhookDelivery.objects.filter(hook=hook, key=key).first()
     if row is not None and row.body_sha256 != digest:
-        raise Conflict("This id came with another body before.", code="delivery_mismatch")
+        raise Conflict("This id was already used with another body.", code="delivery_mismatch")
     if row is not None and row.outcome == DeliveryOutcome.STARTED:
         InboundWebhookDelivery.objects.filter(pk=row.pk).update(repeats=F("repeats") + 1)
         return Delivered(row.run_id, repeated=True)
@@ -129,7 +129,7 @@ def _message(hook: InboundWebhook, content: Any) -> _Message:
 
 def _start(hook: InboundWebhook, content: Any, message: _Message | None) -> Run:
     if not hook.is_enabled:
-        raise NotFound("It was paused in this moment.", code="paused")
+        raise NotFound("It was paused during the request.", code="paused")
     check_can_start(hook)
     if message is None or message.made_of != (hook.name, hook.message):
         message = _message(hook, content)  # the hook was changed just now
@@ -155,7 +155,7 @@ def _start(hook: InboundWebhook, content: Any, message: _Message | None) -> Run:
 
 
 def _prune(hook: InboundWebhook) -> None:
-    """Delete old deliveries, but none that could still be repeated in time."""
+    """Delete old deliveries, except those that could still be repeated in time."""
     newest_first = hook.deliveries.order_by("-id").values_list("pk", flat=True)
     oldest_kept = newest_first[KEPT_DELIVERIES - 1 : KEPT_DELIVERIES].first()
     in_time = timezone.now() - timedelta(seconds=4 * TOLERANCE)

@@ -25,7 +25,7 @@ class InboundWebhook(Trigger):
     audit_kind = "hook"
 
     message = models.TextField(
-        help_text=_("{{ body.issue.title }} and the like are filled in, marked as data.")
+        help_text=_("Values such as {{ body.issue.title }} are inserted and marked as data.")
     )
     signing = models.CharField(
         max_length=10, choices=InboundWebhookSigning.choices, default=InboundWebhookSigning.STANDARD
@@ -33,12 +33,12 @@ class InboundWebhook(Trigger):
     secret = SecretTextField(editable=False)
     former_secret = SecretTextField(blank=True, editable=False)
     former_until = models.DateTimeField(
-        null=True, editable=False, help_text=_("Until then the secret before is taken as well.")
+        null=True, editable=False, help_text=_("The previous secret is accepted until this time.")
     )
     per_minute = models.PositiveIntegerField(
         default=30,
         validators=[MinValueValidator(1), MaxValueValidator(600)],
-        help_text=_("Runs that it starts in a minute at most."),
+        help_text=_("The maximum of runs that it starts in a minute."),
     )
 
 
@@ -60,7 +60,7 @@ class InboundWebhookDelivery(models.Model):
     outcome = models.CharField(max_length=10, choices=DeliveryOutcome.choices)
     reason = models.CharField(max_length=50, blank=True)
     detail = models.TextField(blank=True)
-    repeats = models.PositiveIntegerField(default=0, help_text=_("How often it came again."))
+    repeats = models.PositiveIntegerField(default=0, help_text=_("How often it was repeated."))
     run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -104,7 +104,7 @@ def webhook(request: PersonRequest, hook_id: str) -> HttpResponse:
                 messages.success(request, visible(f"{found.name} was deleted; its runs stay."))
                 return redirect("web:webhooks")
             case _:
-                raise InvalidRequest("Press one of the buttons.")
+                raise InvalidRequest("Submit the form with one of its buttons.")
     except ServiceError as error:
         context = {**_one(request, rows.get(pk=hook_id)), "problem": error.message}
         if request.POST.get("action") == "save":

@@ -77,17 +77,17 @@ def new_secret() -> str:
 def key_of(signing: str, secret: str) -> bytes:
     """Return the key of a secret. Raises `ValueError` if it is not valid for this format."""
     if not secret.isascii() or not secret.isprintable() or secret != secret.strip():
-        raise ValueError("A secret is ASCII on one line.")
+        raise ValueError("Expected a secret of one line of ASCII characters.")
     if not SHORTEST_SECRET <= len(secret) <= LONGEST_SECRET:
-        raise ValueError(f"A secret has {SHORTEST_SECRET} to {LONGEST_SECRET} characters.")
+        raise ValueError(f"Expected a secret of {SHORTEST_SECRET} to {LONGEST_SECRET} characters.")
     if signing != "standard":
         return secret.encode()
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except binascii.Error:
-        raise ValueError("A secret of Standard Webhooks is whsec_ and base64.") from None
+        raise ValueError("Expected a secret of Standard Webhooks: whsec_ and base64.") from None
     if not 24 <= len(key) <= 64:
-        raise ValueError("A secret of Standard Webhooks has 24 to 64 bytes.")
+        raise ValueError("Expected a secret of Standard Webhooks with 24 to 64 bytes.")
     return key
 
 

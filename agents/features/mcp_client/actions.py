@@ -152,8 +152,8 @@ def remove_server(server_id: str, *, by: Person) -> None:
     users = agents_with(row.slug, agents_with_servers(Agent.objects.all()))
     if users:
         raise Conflict(
-            f"These agents have it: {', '.join(users[:10])}. Take it from them first, or clear "
-            "its “enabled”.",
+            f"These agents have it: {', '.join(users[:10])}. Remove it from them first, or disable "
+            "it.",
             code="mcp_server_in_use",
         )
     record("mcp_server.removed", row, name=row.slug, by=by)
@@ -238,7 +238,10 @@ def accept_tools(
         raise NotAllowed(f"Accepting the tools of MCP servers needs the permission {ACCEPT}.")
     row = _locked(server_id)
     if row.found is None or row.found_digest != digest:
-        raise Conflict("The server's list is not the one that you were shown.", code="stale")
+        raise Conflict(
+            "The server's list of tools has changed since you saw it. Reload and review it again.",
+            code="stale",
+        )
     found = {tool["name"]: tool for tool in row.found}
     for name, effect in effects.items():
         if name not in found:
@@ -309,8 +312,10 @@ def _check_secrets(server: McpServer, secrets: Mapping[str, str]) -> None:
 
 
 def _check_keeps_secrets(stored: McpServer, server: McpServer) -> None:
-    """Refuse to send stored secrets to another server or program: a person who does not know them
-    could read them there."""
+    """Refuse to send stored secrets to another server or program.
+
+    A person who does not know them could read them there.
+    """
     changed = [name for name in IDENTITY if getattr(stored, name) != getattr(server, name)]
     if changed and stored.secret_names:
         what = changed[0].replace("_", " ")

@@ -52,10 +52,12 @@ class SecretLines(forms.CharField):
                     "autocomplete": "off",
                 }
             ),
-            help_text="NAME=value, a line each: variables of the program's environment, or headers "
-            "of the requests, as Authorization=Bearer …. They are stored encrypted and not shown "
-            "again; what is typed replaces all of them. Empty: those that are stored stay. A "
-            "single - removes them.",
+            help_text=(
+                "One NAME=value in each line: environment variables of the program, or headers of "
+                "the requests, for example Authorization=Bearer …. They are stored encrypted and "
+                "not shown again. New lines replace all of them. Empty: no change. A single - "
+                "removes them."
+            ),
         )
 
     @sensitive_variables()
@@ -79,8 +81,10 @@ class McpServerForm(forms.ModelForm):
 
     arguments = JsonText(
         empty=[],
-        help_text=f"{McpServer._meta.get_field('arguments').help_text} {PLACEHOLDER} stands for "
-        "the directory that it keeps.",
+        help_text=(
+            f"{McpServer._meta.get_field('arguments').help_text} {PLACEHOLDER} is replaced by the "
+            "path of its persistent directory."
+        ),
     )
     allowed_hosts = JsonText(
         empty=[], help_text=McpServer._meta.get_field("allowed_hosts").help_text

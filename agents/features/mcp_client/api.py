@@ -65,7 +65,7 @@ class OneMcpServer(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
-    @operation("get_mcp_server", "One MCP server", answer=McpServerDetailShape)
+    @operation("get_mcp_server", "Read an MCP server", answer=McpServerDetailShape)
     def get(self, request: Request, key: str) -> Response:
         user = person(request)
         return _shown(_visible(user, key), user)
@@ -78,7 +78,7 @@ class FetchMcpTools(ApiView):
 
     @operation(
         "fetch_mcp_tools",
-        "Ask an MCP server for its tools",
+        "Fetch the tools of an MCP server",
         answer=McpServerDetailShape,
         errors=(409,),
     )
@@ -95,7 +95,7 @@ class AcceptMcpTools(ApiView):
 
     @operation(
         "accept_mcp_tools",
-        "Accept what an MCP server says of its tools",
+        "Accept the tool definitions of an MCP server",
         body=AcceptBody,
         answer=McpServerDetailShape,
         errors=(409,),
@@ -104,7 +104,7 @@ class AcceptMcpTools(ApiView):
         body, user = read_body(AcceptBody, request), person(request)
         row = _visible(user, server_id)
         if not may_see_all_mcp_servers(user):
-            raise NotAllowed("Accepting tools needs to see what the server says of them.")
+            raise NotAllowed("You cannot accept tools, because you cannot see their definitions.")
         effects = {each["tool"]: each["effect"] for each in body["tools"]}
         if len(effects) < len(body["tools"]):
             raise InvalidRequest("tools: Name each once.")

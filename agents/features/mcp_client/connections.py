@@ -62,7 +62,7 @@ def connection_to(
         secrets = secrets_of(server)
     except SecretUnreadable as problem:
         raise McpError(
-            f"The MCP server {server.slug} cannot be used, which only an operator can mend. "
+            f"The MCP server {server.slug} cannot be used. Only an operator can fix this. "
             f"{problem}",
             "not_connected",
         ) from None
@@ -182,8 +182,10 @@ def _policy(
     state: ProgramState,
     toolbox: Toolbox | None,
 ) -> SandboxPolicy:
-    """Return the policy of a program. It starts in an empty home, so that it does not import code
-    from the agent's files or from its own state."""
+    """Return the policy of a program.
+
+    It starts in an empty home, so that it imports no code from the agent's files or its own state.
+    """
     uid = gid = uid_for(0) if os.geteuid() == 0 else None
     files: tuple[Mount, ...] = ()
     if workspace is not None:
@@ -208,8 +210,7 @@ def _policy(
 
 
 class _Holding(Execution):
-    """Keeps the toolbox from being removed, and others from the state, as long as the program
-    runs."""
+    """A running program, which keeps its toolbox and its state from removal."""
 
     def __init__(self, inner: Execution, held: HeldToolbox | None, state: ExitStack) -> None:
         self.pid, self.marker = inner.pid, inner.marker

@@ -44,7 +44,7 @@ class McpServer(models.Model):
                 rf"\A{SLUG_PATTERN}\Z", _("Use small letters, digits and -, 24 at most.")
             )
         ],
-        help_text=_("The names of its tools begin with mcp__SLUG__."),
+        help_text=_("The names of its tools start with mcp__SLUG__."),
     )
     description = models.TextField(
         blank=True, max_length=2000, help_text=_("Its purpose, for people.")
@@ -66,7 +66,7 @@ class McpServer(models.Model):
     toolbox = models.CharField(
         max_length=100,
         blank=True,
-        help_text=_("The Python environment that has the program. Empty: the system's."),
+        help_text=_("The toolbox with the program. Empty: the system's Python."),
     )
     network = models.CharField(
         max_length=20, choices=NetworkChoice.choices, default=NetworkChoice.NONE
@@ -78,7 +78,7 @@ class McpServer(models.Model):
     )
     sees_files = models.BooleanField(
         default=False,
-        help_text=_("It may read the files of the conversation; it never changes them."),
+        help_text=_("It can read the files of the conversation. It cannot change them."),
     )
     url = models.CharField(max_length=500, blank=True, help_text=_("For example https://host/mcp."))
     secret_names = models.JSONField(default=list, blank=True, editable=False)
@@ -133,7 +133,7 @@ class McpState(models.Model):
         Thread, on_delete=models.CASCADE, primary_key=True, related_name="mcp_state"
     )
     manifest = models.CharField(
-        max_length=64, blank=True, help_text=_("Empty: it is more than the storage takes.")
+        max_length=64, blank=True, help_text=_("Empty: it is larger than the limit of the storage.")
     )
     stored_at = models.DateTimeField(auto_now=True)
 

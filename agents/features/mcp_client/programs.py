@@ -89,7 +89,7 @@ def held_state(workspace: Workspace | None, server: McpServer) -> Iterator[Progr
         lock.__enter__()
     except LockTimeout:
         raise SandboxSetupError(
-            f"The program of {server.slug} that ran before is not gone yet. Try again in a moment."
+            f"The previous program of {server.slug} has not ended yet. Try again in a moment."
         ) from None
     try:
         directory = make_private(workspace.root, workspace.uid, AREA, key)

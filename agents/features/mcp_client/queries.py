@@ -109,7 +109,7 @@ def assigned(entries: object) -> Iterator[tuple[str, tuple[str, ...] | None]]:
                 f"{number}: Write the name of a server, or an object with “server” and “tools”."
             )
         if slug in seen:
-            raise ValueError(f"{number}: {slug!r} is there twice.")
+            raise ValueError(f"{number}: {slug!r} is listed twice.")
         seen.add(slug)
         yield slug, tools
 

@@ -132,8 +132,8 @@ async def _row(context: ToolContext, tool: McpToolSpec) -> McpServer:
     found = await context.in_database(server_of_run, context.agent_id, tool.server, tool.tool)
     if found is None:
         raise McpError(
-            f"{tool.name} was taken from this agent, or its server was switched off: "
-            "continue without it.",
+            f"{tool.name} was removed from this agent, or its server was disabled: continue "
+            "without it.",
             "not_allowed",
         )
     row, pinned = found
@@ -161,8 +161,8 @@ async def _compare(
         await context.in_database(note_listing, row.pk, listing)
     if server.digests.get(tool.tool) != tool.digest:
         raise McpError(
-            f"{tool.name} was not called: the server describes it otherwise than in the "
-            "accepted definition. An operator must accept it first; continue without it.",
+            f"{tool.name} was not called: its definition on the server differs from the accepted "
+            "definition. An operator must accept it first; continue without it.",
             "changed",
         )
 
@@ -214,7 +214,7 @@ async def _store_state(run: RunContext, open_workspace: Callable[[], Workspace])
 
         await run.in_thread(forget_old_states, workspace, stored, confirm)
     except (SandboxError, LockTimeout, OSError, DatabaseError) as error:
-        logger.error("what MCP programs keep is on this host only: %s", error)
+        logger.error("the files of MCP programs are stored on this host only: %s", error)
 
 
 def _is_same(before: McpServer | None, now: McpServer) -> bool:

@@ -119,8 +119,11 @@ class ReachedShape(serializers.Serializer[McpServer]):
 
 
 class McpServerDetailShape(McpServerShape):
-    """`reached` and `found` are null for people who only use it; `found` is also null if there is
-    no list to accept."""
+    """A server in detail.
+
+    `reached` and `found` are null for people who only use it. `found` is also null if there is no
+    list to accept.
+    """
 
     reached = serializers.SerializerMethodField()
     found = serializers.SerializerMethodField()

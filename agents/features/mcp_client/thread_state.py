@@ -1,5 +1,7 @@
-"""The state of MCP programs on several hosts: stored when they have ended, and restored on the host
-where the thread continues. Functions of rows are for transactions; all others block.
+"""The state of MCP programs on several hosts.
+
+It is stored when they have ended, and restored on the host where the thread continues. Functions of
+rows are for transactions; all others block.
 """
 
 from __future__ import annotations
@@ -32,11 +34,14 @@ MAX_STATES = 20
 
 class ProgramStates(ThreadState):
     field = "mcp_state"
-    lost = "What the programs of MCP servers had kept is lost: they begin anew."
-    restored = (
-        "What the programs of MCP servers had kept is as it was at the last end or wait of a run."
+    lost = (
+        "The stored files of the programs of MCP servers are lost: they start again without them."
     )
-    too_large = "What its MCP programs keep is more than a snapshot holds."
+    restored = (
+        "The stored files of the programs of MCP servers are those of the last end or wait of a "
+        "run."
+    )
+    too_large = "The stored files of its MCP programs are larger than the limit of a snapshot."
 
     def last(self, thread_id: str) -> str | None:
         return McpState.objects.filter(pk=thread_id).values_list("manifest", flat=True).first()

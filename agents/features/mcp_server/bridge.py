@@ -38,7 +38,7 @@ async def answer_by(
     try:
         start = await exchange.next_message()
         if start is None:
-            raise RuntimeError("The application has answered nothing.")
+            raise RuntimeError("The application sent no answer.")
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]
         }

@@ -77,8 +77,8 @@ def caller_of(meta: dict[str, Any], session: str) -> Caller:
     if not (caller.may_read or caller.may_cancel):
         raise Refused(
             403,
-            "This needs a token with the scope 'mcp', or with 'read' and 'run'; "
-            f"this one has {', '.join(token.scopes)}: make another in your profile.",
+            "This needs a token with the scope 'mcp', or with 'read' and 'run'. This token has "
+            f"{', '.join(token.scopes)}. Create another in your profile.",
         )
     return caller
 
@@ -88,7 +88,7 @@ def check_still_good(caller: Caller) -> None:
     """Raise `NotAllowed` if the token is invalid now, has other scopes, or its user is inactive."""
     token = authenticate_token(caller.secret)
     if token is None or set(token.scopes) != set(caller.token.scopes):
-        raise NotAllowed("The token is not in force any more: make a new one.")
+        raise NotAllowed("The token has expired or was revoked. Create a new one.")
 
 
 async def in_database(
@@ -101,7 +101,7 @@ async def in_database(
 
 
 async def in_database_to_the_end(function: Callable[[], Found]) -> Found:
-    """The same on a separate thread: it is completed even if the client disconnects."""
+    """Call it on a separate thread, so that it is completed even if the client disconnects."""
     work = partial(_done_with_connection, function)
     found: Found = await database_sync_to_async(work, thread_sensitive=False)()
     return found

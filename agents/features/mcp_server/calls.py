@@ -122,7 +122,9 @@ def _run_of(caller: Caller, run_id: str) -> Run:
     runs = mcp_runs_for(caller.user).select_related("agent_version", "thread")
     run = runs.filter(pk=run_id).first()
     if run is None:
-        raise NotFound("You have no such run that was begun through MCP.", code="unknown_run")
+        raise NotFound(
+            "You have no run with this id that was started through MCP.", code="unknown_run"
+        )
     return run
 
 
@@ -136,7 +138,7 @@ def _key(asked: Asked) -> str:
 def _require(may: bool, scopes: str) -> None:
     if not may:
         raise NotAllowed(
-            f"This needs a token with the scope {scopes}: make another in your profile.",
+            f"This needs a token with the scope {scopes}. Create another in your profile.",
             code="insufficient_scope",
         )
 

@@ -49,7 +49,7 @@ async def endpoint(request: HttpRequest) -> HttpResponseBase:
     """Answer one message. Refusals before the protocol are JSON-RPC errors without an id."""
     try:
         if request.method != "POST":
-            raise Refused(405, "Send a JSON-RPC message with POST: there is nothing else here.")
+            raise Refused(405, "Only POST with a JSON-RPC message is supported.")
         _check_origin(request)
         # Clients often disconnect right after they cancel a call.
         caller, body, message = await in_database_to_the_end(partial(_admit, request))
@@ -87,7 +87,7 @@ def _check_origin(request: HttpRequest) -> None:
     origin = request.headers.get("Origin")
     own = f"{request.scheme}://{host}"
     if origin is not None and origin != own and not is_trusted_origin(origin):
-        raise Refused(403, "Pages of other sites may not call this.")
+        raise Refused(403, "Requests from pages of other sites are refused.")
 
 
 def _session_of(request: HttpRequest) -> str:
@@ -120,17 +120,21 @@ def _message_of(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise Refused(400, "The body is not JSON in UTF-8.") from None
     if not isinstance(message, dict):
-        raise Refused(400, "Send one JSON-RPC message: there are no batches.")
+        raise Refused(400, "Send one JSON-RPC message. Batches are not supported.")
     found = message.get("id", 0)
     if not _is_id(found) or len(str(found)) > MAX_ID:
-        raise Refused(400, f"An id is a whole number or a text of up to {MAX_ID} characters.")
+        raise Refused(400, f"An id must be a whole number or a text of up to {MAX_ID} characters.")
     method = message.get("method")
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str) or len(method) > MAX_ID:
-        raise Refused(400, 'A message has "jsonrpc": "2.0" and a method: nothing is asked of you.')
+        raise Refused(
+            400,
+            'A message requires "jsonrpc": "2.0" and a method. The server sends no requests that '
+            "need an answer.",
+        )
     if nests_too_deep(message):
         raise Refused(400, f"The body nests deeper than {MOST_LEVELS} levels.")
     if not isinstance(message.get("params", {}), dict):
-        raise Refused(400, "The params of a message are an object.")
+        raise Refused(400, "The params of a message must be an object.")
     return message
 
 

@@ -33,8 +33,8 @@ logger = logging.getLogger(__name__)
 CALLER = "vel.caller"
 """Key of the `Caller` in a request's scope."""
 INSTRUCTIONS = (
-    "Each tool but two is an agent of Vel, which works by itself, remembers its conversation (give "
-    "its thread back) and may ask a person before it acts. A call that has no answer yet goes on "
+    "Each tool but two is an agent of Vel. It works alone, remembers its conversation (pass its "
+    "thread again) and may ask a person before it acts. A call without an answer yet continues "
     f"without you: {GET_RUN} has its answer later, and {CANCEL_RUN} ends it."
 )
 
@@ -93,7 +93,7 @@ async def _call_tool(ctx: context.ServerRequestContext[Any, Any], params: Any) -
         result = await call_tool(asked)
     except UnknownTool:
         raise exceptions.MCPError(
-            code=types.INVALID_PARAMS, message="There is no such tool: list them anew."
+            code=types.INVALID_PARAMS, message="Unknown tool. List the tools again."
         ) from None
     except ServiceError as error:
         result = refusal(error.message, error.code)

@@ -50,13 +50,15 @@ def start_call(call: McpCall, *, owner: AbstractBaseUser) -> Run:
     a thread that was not started through MCP.
     """
     if not mcp_tools_for(owner).filter(slug=call.agent).exists():
-        raise NotFound("There is no such agent that you may use as a tool.", code="unknown_agent")
+        raise NotFound("You have no access to an agent tool with this name.", code="unknown_agent")
     client_key = call.idempotency_key
     if client_key is not None and not 0 < len(client_key) <= LONGEST_KEY:
-        raise InvalidRequest(f"The idempotency_key has 1 to {LONGEST_KEY} characters.")
+        raise InvalidRequest(f"The idempotency_key must have 1 to {LONGEST_KEY} characters.")
     thread = call.thread
     if thread is not None and not mcp_runs_for(owner).filter(thread=thread, number=1).exists():
-        raise NotFound("You have no such thread that was begun through MCP.", code="unknown_thread")
+        raise NotFound(
+            "You have no thread with this id that was started through MCP.", code="unknown_thread"
+        )
     request = RunRequest(
         agent=call.agent,
         message=call.message,

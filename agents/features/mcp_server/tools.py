@@ -84,7 +84,7 @@ def tools_page(caller: Caller, cursor: str | None) -> tuple[list[Definition], st
     Only tools that the token may call. Raises `InvalidRequest` for an invalid cursor.
     """
     if cursor is not None and not _SLUG.fullmatch(cursor):
-        raise InvalidRequest("The cursor is none: begin the list anew.")
+        raise InvalidRequest("Invalid cursor. Start again without a cursor.")
     tools: list[Definition] = []
     if cursor is None and caller.may_read:
         tools.append(_GET)
@@ -122,29 +122,33 @@ def _tool(agent: Agent) -> Definition:
 
 def _input_schema(agent: Agent) -> dict[str, Any]:
     properties: dict[str, Any] = {
-        "message": {"type": "string", "description": "What the agent should do.", "minLength": 1},
+        "message": {"type": "string", "description": "The task for the agent.", "minLength": 1},
         "thread": {
             "type": "string",
-            "description": "Go on with this conversation, by its id in an earlier answer. "
-            "Without it a new one begins, in which nothing of others is known.",
+            "description": (
+                "The id of a conversation to continue, from an earlier answer. Without it, a new "
+                "one starts without memory of others."
+            ),
         },
     }
     if names := _context_names(agent):
         properties["context"] = {
             "type": "object",
-            "description": "Values that the agent needs when a conversation begins.",
+            "description": "Values that the agent needs when a conversation starts.",
             "properties": {name: {"type": ["string", "number", "boolean"]} for name in names},
         }
     if agent.output_schema is None:
         properties["output_schema"] = {
             "type": "object",
-            "description": "The form of the answer, a JSON Schema. Without it: words.",
+            "description": "The JSON Schema of the answer. Without it: text.",
         }
     properties["wait_seconds"] = _WAIT
     properties["idempotency_key"] = {
         "type": "string",
-        "description": "Any text of your own. The same call sent again with it starts nothing "
-        "anew and has the answer of the first one.",
+        "description": (
+            "Any text that you choose. The same call with the same text starts no new run and has "
+            "the first answer."
+        ),
     }
     return _object(properties, ["message"])
 
@@ -164,7 +168,7 @@ def answer_schema(output: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the schema of `structuredContent`; `output` is the schema of the agent's answers."""
     properties: dict[str, Any] = {
         "run": {"type": "string"},
-        "thread": {"type": "string", "description": "To go on with this conversation."},
+        "thread": {"type": "string", "description": "To continue the conversation."},
         "status": {"type": "string", "enum": list(RunStatus.values)},
         "waits_for": {
             "type": "string",
@@ -192,10 +196,11 @@ _WAIT = {
     "type": "integer",
     "minimum": 0,
     "maximum": MAX_WAIT_SECONDS,
-    "description": f"How long to wait for the answer. The run goes on after that: {GET_RUN} "
-    "has its answer.",
+    "description": (
+        f"How long to wait for the answer. Then the run continues: {GET_RUN} has its answer."
+    ),
 }
-_RUN = {"type": "string", "description": "Its id, as an answer gave it."}
+_RUN = {"type": "string", "description": "Its id, from an answer."}
 _GET: Definition = {
     "name": GET_RUN,
     "title": "Answer of a run",

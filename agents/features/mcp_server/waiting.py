@@ -55,7 +55,7 @@ def one_of_few(caller: Caller) -> Iterator[None]:
         place = take_place(caller.user.pk, caller.token.pk, kind="call")
     except (TooManyConnections, NoRoom):
         raise Conflict(
-            "Too many of your calls wait for an answer: nothing was started. Try again when one "
+            "Too many of your calls wait for an answer, so no run was started. Try again when one "
             "has ended.",
             code="too_many_calls",
         ) from None
@@ -225,7 +225,7 @@ def _under_way(run: Run, data: dict[str, Any]) -> str:
         data["waits_for"] = SPACE
         return f"{space} {later}"
     if reason is None:
-        return f"It has not answered yet and goes on. {later}"
+        return f"It has not answered yet and continues. {later}"
     data["waits_for"] = str(reason)
     return f"It waits: {_person()[reason]}, at {data['url']}. {later}"
 

@@ -30,7 +30,7 @@ def check_target(kind: str, address: str) -> None:
     elif kind == TargetKind.EMAIL:
         check_address(address)
     else:
-        raise InvalidRequest(f"Choose a kind: {', '.join(TargetKind.values)}.")
+        raise InvalidRequest(f"Invalid kind. Expected one of {', '.join(TargetKind.values)}.")
     if len(address) > LONGEST_URL:
         raise InvalidRequest(f"An address has at most {LONGEST_URL} characters.")
 
@@ -131,7 +131,7 @@ def _content(notification: Notification) -> tuple[NoticeKind, Message]:
     kind = kind_of(notification.type)
     message = None if kind is None else kind.message(notification.subject_id)
     if kind is None or message is None:
-        raise NothingToTell("what it tells of was deleted")
+        raise NothingToTell("its subject was deleted")
     return kind, message
 
 
@@ -161,9 +161,9 @@ def check_address(address: str) -> None:
     try:
         validate_email(address)
     except ValidationError:
-        raise InvalidRequest("Write one e-mail address, as ada@example.org.") from None
+        raise InvalidRequest("Enter one e-mail address, for example ada@example.org.") from None
     if not address.isascii():
-        raise InvalidRequest("An e-mail address here has ASCII characters only.")
+        raise InvalidRequest("The e-mail address must have only ASCII characters.")
 
 
 def _json(data: dict[str, Any]) -> bytes:

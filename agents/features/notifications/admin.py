@@ -165,7 +165,7 @@ class NotificationAdmin(SealedAdmin):
     list_filter = ["status", "target", "created_at"]
     list_select_related = ["target"]
     search_fields = ["^id", "^subject_id"]
-    search_help_text = "The beginning of the id of a message, or of what it tells of."
+    search_help_text = "The first characters of the id of a message or of its subject."
     ordering = ["-id"]
     actions = ["try_again"]
 

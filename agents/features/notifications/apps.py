@@ -6,4 +6,4 @@ class NotificationsConfig(FeatureConfig):
     label = "vel_notifications"
     verbose_name = "Notifications"
     requires = ("agents",)
-    commands = {"notifications": "Tell people by webhook or e-mail that something waits."}
+    commands = {"notifications": "Notify people of pending requests by webhook or e-mail."}

@@ -34,9 +34,9 @@ agent_option = click.option(
 )
 
 
-@click.group(short_help="Tell people by webhook or e-mail that something waits.")
+@click.group(short_help="Notify people of pending requests by webhook or e-mail.")
 def notifications() -> None:
-    """Webhooks and addresses for messages about new requests. TARGET is an id or its beginning."""
+    """Manage webhooks and addresses for notifications. TARGET is an id or its beginning."""
 
 
 @notifications.command("list")
@@ -68,7 +68,7 @@ def list_targets(as_json: bool) -> None:
         return
     if not rows:
         print(
-            f"Nobody is told yet: {again('notifications add-webhook URL')} or "
+            f"There are no notification targets yet: {again('notifications add-webhook URL')} or "
             f"{again('notifications add-email ADDRESS')}.",
             file=sys.stderr,
         )
@@ -119,7 +119,7 @@ def remove(target_id: str) -> None:
     """Remove a target and the record of its messages."""
     target = by_id(NotificationTarget.objects.all(), target_id, "target")
     remove_target(target.pk)
-    print(f"{one_line(target.address)} is told nothing more.")
+    print(f"{one_line(target.address)} receives no more messages.")
 
 
 @notifications.command("test")

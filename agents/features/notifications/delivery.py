@@ -44,7 +44,7 @@ _PENDING = NotificationStatus.PENDING
 
 
 def deliver_next(target_id: str) -> bool:
-    """Send the longest due message of a target. Return False if there is none or sending failed.
+    """Send the longest due message of a target. Return whether a message was sent.
 
     Blocks for about ten seconds at most; do not call it in a transaction. A failure delays the
     target's other messages a little too, so that they do not all fail one after another.
@@ -157,11 +157,11 @@ def retry_notification(notification_id: str) -> Notification:
         raise Conflict("It has been delivered.")
     kind = kind_of(row.type)
     if kind is None:
-        raise Conflict(f"No installed feature knows messages of the type {row.type}.")
+        raise Conflict(f"No installed feature has messages of the type {row.type}.")
     if not kind.is_needed(row.subject_id):
         raise Conflict(kind.no_longer)
     if not row.target.is_active:
-        raise Conflict("Its target is not active: make it active first.")
+        raise Conflict("Its target is inactive. Activate it first.")
     row.status, row.attempts, row.next_attempt_at = _PENDING, 0, timezone.now()
     row.save(update_fields=["status", "attempts", "next_attempt_at"])
     enqueue_deliveries([row.target_id])

@@ -23,7 +23,7 @@ class NotificationTarget(models.Model):
     secret = models.CharField(
         max_length=200,
         blank=True,
-        help_text=_("Webhooks are signed with it. Empty: one is made."),
+        help_text=_("The key for signatures of webhooks. Empty: a key is generated."),
     )
     agent = models.ForeignKey(
         Agent,
@@ -31,7 +31,7 @@ class NotificationTarget(models.Model):
         null=True,
         blank=True,
         related_name="notification_targets",
-        help_text=_("Only of this agent's requests. Empty: of all agents."),
+        help_text=_("Only messages about this agent. Empty: all agents."),
     )
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -57,9 +57,11 @@ class Notification(models.Model):
     target = models.ForeignKey(
         NotificationTarget, on_delete=models.CASCADE, related_name="notifications"
     )
-    type = models.CharField(max_length=50, help_text=_("What it tells, as approval.requested."))
+    type = models.CharField(
+        max_length=50, help_text=_("The type of the notice, for example approval.requested.")
+    )
     subject_id = models.CharField(
-        max_length=64, help_text=_("The request or other row that it tells of.")
+        max_length=64, help_text=_("The id of the request or other row of the notice.")
     )
     run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     status = models.CharField(

@@ -60,7 +60,7 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     except binascii.Error:
         key = b""
     if not key or not secret.startswith(SECRET_PREFIX):
-        raise InvalidRequest("The webhook has no proper secret: make a new one.")
+        raise InvalidRequest("The webhook has no valid secret. Create a new secret.")
     signed = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
     return f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
 
@@ -135,7 +135,7 @@ async def _status(reader: asyncio.StreamReader) -> int:
         while lines < _MOST_LINES and await _line(reader) != b"\r\n":  # 100 Continue and similar
             lines += 1
         lines += 1
-    raise DeliveryFailed("its answer does not begin")
+    raise DeliveryFailed("it sent no HTTP response")
 
 
 async def _line(reader: asyncio.StreamReader) -> bytes:

@@ -38,7 +38,7 @@ class Todo(models.Model):
 
 
 class TodoHeading(models.Model):
-    """What the agent works on now, in the words of its list. Without a row there is none."""
+    """The current task of the agent, from its list. Without a row there is no current task."""
 
     thread = models.OneToOneField(
         Thread, on_delete=models.CASCADE, primary_key=True, related_name="+"

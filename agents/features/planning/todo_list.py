@@ -114,7 +114,7 @@ def checked(plan: Plan, before: Plan | None = None) -> Plan:
     """
     if len(plan.items) > MAX_ITEMS:
         raise TodoError(
-            f"The list has {len(plan.items)} items and may have {MAX_ITEMS}: shorten it."
+            f"Expected at most {MAX_ITEMS} items, got {len(plan.items)}: shorten the list."
         )
     _check_text(plan.current_task, "current_task")
     earlier: dict[str, list[TodoItem]] = {}
@@ -142,7 +142,7 @@ def _checked(item: TodoItem, at: int, old: TodoItem | None, now: str) -> TodoIte
         raise TodoError(f"{place} has status {item.status!r}: use {', '.join(STATUSES)}.")
     status = _ALIASES.get(item.status, item.status)
     if not item.content.strip():
-        raise TodoError(f"{place} is empty: say what is to be done.")
+        raise TodoError(f"{place} is empty: describe the task.")
     new = replace(item, id=f"todo_{at}", status=status)
     if old is not None:
         new.created_at = new.created_at or old.created_at
@@ -251,7 +251,7 @@ def plan_of(state: Any) -> Plan:
     items = []
     for number, todo in enumerate(todos, start=1):
         if not isinstance(todo, Mapping) or "content" not in todo:
-            raise TodoError(f"Item {number} has no content: say what is to be done.")
+            raise TodoError(f"Item {number} has no content: describe the task.")
         if wrong := sorted(set(todo) - known, key=str):
             raise TodoError(f"Item {number} has a field {wrong[0]!r}: use {', '.join(_TEXTS)}.")
         items.append(TodoItem(**todo))

@@ -57,11 +57,11 @@ def save_schedule(schedule: Schedule, *, by: AbstractBaseUser) -> Schedule:
     if schedule._state.adding:
         get_user_model().objects.select_for_update().get(pk=schedule.owner_id)
         if Schedule.objects.filter(owner=schedule.owner_id).count() >= MOST_SCHEDULES:
-            raise Conflict(f"There are {MOST_SCHEDULES} schedules: delete one first.")
+            raise Conflict(f"The limit of {MOST_SCHEDULES} schedules is reached. Delete one first.")
     else:
         stored = locked_schedule(schedule.pk)
         if stored.owner_id != schedule.owner_id:
-            raise InvalidRequest("A schedule keeps its owner: make another one.")
+            raise InvalidRequest("The owner of a schedule cannot change. Create another schedule.")
         schedule.thread_id, schedule.due_at = stored.thread_id, stored.due_at
         schedule.next_at = stored.next_at
         if stored.agent_id != schedule.agent_id:
@@ -115,7 +115,7 @@ def check_schedule(schedule: Schedule) -> Times:
     """Check the fields, and return the times. Raises `InvalidRequest` with the field's name."""
     check_message(schedule.message)
     if schedule.thread_policy not in ThreadPolicy.values or schedule.overlap not in Overlap.values:
-        raise InvalidRequest("Choose one of the values that there are.")
+        raise InvalidRequest("Choose one of the offered values.")
     if schedule.ends_at is not None and not _FIRST_YEAR <= schedule.ends_at.year <= _LAST_YEAR:
         raise InvalidRequest(f"ends_at: A time from {_FIRST_YEAR} to {_LAST_YEAR}, or none.")
     try:

@@ -44,7 +44,7 @@ class Schedules(ApiView):
 
     @operation(
         "create_schedule",
-        "Make a schedule",
+        "Create a schedule",
         body=NewScheduleBody,
         answers={201: ScheduleShape},
         errors=(404, 409),
@@ -77,7 +77,7 @@ class OneSchedule(ApiView):
         "Change a schedule",
         body=ScheduleBody,
         answer=ScheduleShape,
-        description="`enabled` false pauses it; what was due meanwhile is not made up for.",
+        description="`enabled` false pauses it. Times during the pause are skipped.",
     )
     def patch(self, request: Request, schedule_id: str) -> Response:
         user = person(request)
@@ -120,7 +120,7 @@ class Firings(ApiView):
 
     @operation(
         "list_firings",
-        "What became of a schedule's times",
+        "List the times of a schedule and their results",
         query=PageQuery,
         answer=Page(FiringShape),
     )

@@ -7,4 +7,4 @@ class SchedulesConfig(FeatureConfig):
     verbose_name = "Schedules"
     order = 700
     requires = ("agents",)
-    commands = {"schedules": "List, start, pause and go on with schedules."}
+    commands = {"schedules": "List, start, pause and resume schedules."}

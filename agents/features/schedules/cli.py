@@ -25,7 +25,7 @@ with late_imports:
     from agents.features.schedules.queries import schedules_for
 
 
-@click.group(short_help="List, start, pause and go on with schedules.")
+@click.group(short_help="List, start, pause and resume schedules.")
 def schedules() -> None:
     """Your schedules. SCHEDULE is an id or its beginning."""
 

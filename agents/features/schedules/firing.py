@@ -65,7 +65,9 @@ def fire_due() -> bool:
     except Exception as error:
         # If it stayed due, it would block all other schedules.
         logger.exception("a schedule failed", extra={"schedule": schedule.pk})
-        _give_up(schedule, now, "internal_error", f"Vel itself failed: {type(error).__name__}.")
+        _give_up(
+            schedule, now, "internal_error", f"An internal error of Vel: {type(error).__name__}."
+        )
     return True
 
 

@@ -24,7 +24,9 @@ class Schedule(Trigger):
     """
 
     message = models.TextField(
-        help_text=_("{{ date }}, {{ time }}, {{ weekday }} and {{ schedule }} are filled in.")
+        help_text=_(
+            "{{ date }}, {{ time }}, {{ weekday }} and {{ schedule }} are replaced by their values."
+        )
     )
     cron = models.CharField(
         max_length=100,
@@ -32,20 +34,20 @@ class Schedule(Trigger):
         help_text=_("Minute, hour, day of month, month, weekday: 30 8 * * mon-fri."),
     )
     interval_seconds = models.PositiveIntegerField(
-        null=True, blank=True, help_text=_("Instead of cron: so many seconds from one to the next.")
+        null=True, blank=True, help_text=_("The seconds between two times, instead of cron.")
     )
     time_zone = models.CharField(
         max_length=64,
         default="UTC",
-        help_text=_("As Europe/Vienna: the clock that cron is read by."),
+        help_text=_("The time zone of cron, for example Europe/Vienna."),
     )
     overlap = models.CharField(
         max_length=10,
         choices=Overlap.choices,
         default=Overlap.SKIP,
-        help_text=_("When the run before has not ended."),
+        help_text=_("What happens if the previous run has not ended."),
     )
-    ends_at = models.DateTimeField(null=True, blank=True, help_text=_("Nothing is due after it."))
+    ends_at = models.DateTimeField(null=True, blank=True, help_text=_("The end of the schedule."))
     due_at = models.DateTimeField(null=True, editable=False)
     next_at = models.DateTimeField(null=True, editable=False)
 
@@ -95,7 +97,7 @@ class ScheduleFiring(models.Model):
     reason = models.CharField(max_length=50, blank=True)
     detail = models.TextField(blank=True)
     missed = models.PositiveIntegerField(
-        default=0, help_text=_("Earlier times that this one stands for, such as after downtime.")
+        default=0, help_text=_("Missed times before this one, for example after downtime.")
     )
     run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)

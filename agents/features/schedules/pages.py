@@ -89,7 +89,7 @@ def _act(request: PersonRequest, found: Schedule) -> HttpResponse:
             messages.success(request, visible(f"{found.name} was deleted; its runs stay."))
             return redirect("web:schedules")
         case _:
-            raise InvalidRequest("Press one of the buttons.")
+            raise InvalidRequest("Submit the form with one of its buttons.")
     return redirect("web:schedule", schedule_id=found.pk)
 
 

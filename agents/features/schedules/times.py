@@ -35,9 +35,9 @@ class Times:
 
 
 def times_of(cron: str, seconds: int | None, time_zone: str) -> Times:
-    """Parse the times. Raises `BadTimes` for invalid times, and for times that never come.
+    """Parse the times. Raises `BadTimes` for invalid times, and for times that never occur.
 
-    A 30th of February is such a time.
+    An example is the 30th of February.
     """
     zone = _zone(time_zone)
     if bool(cron) == (seconds is not None):

@@ -42,7 +42,7 @@ def save_slack_token(token: str, *, by: Person, shared: bool = False) -> Credent
     token = token.strip()
     if not _TOKEN.fullmatch(token):
         raise InvalidRequest(
-            "token: This is no bot token: it begins with xoxb-. You find it in your Slack app's "
+            "token: Expected a bot token that starts with xoxb-. Copy it from your Slack app's "
             "settings under OAuth & Permissions.",
             code="invalid_token",
         )
@@ -57,7 +57,7 @@ def _account(token: SecretText) -> str:
     except SlackFailed as failure:
         if failure.code in REJECTED:
             raise CredentialRejected(
-                "token: Slack does not accept this token. Copy it anew from your Slack app."
+                "token: Slack does not accept this token. Copy it again from your Slack app."
             ) from None
         raise ServiceUnreachable(f"The token was not stored. {failure}") from None
     _check_scopes(account)
@@ -68,7 +68,7 @@ def _check_scopes(account: SlackAccount) -> None:
     missing = [scope for scope in SCOPES if scope not in account.scopes]
     if account.scopes and missing:
         raise InvalidRequest(
-            f"token: It lacks the scopes {', '.join(missing)}: add them in your Slack app, "
-            "install it anew and copy the token again.",
+            f"token: The scopes {', '.join(missing)} are missing. Add them in your Slack app, "
+            "reinstall it and copy the token again.",
             code="missing_scope",
         )

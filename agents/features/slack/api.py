@@ -41,7 +41,7 @@ class SlackCredential(ApiView):
         return Response({"configured": True})
 
     @operation(
-        "delete_slack_token", "Forget the Slack bot token", answers={204: None}, errors=(404,)
+        "delete_slack_token", "Delete the Slack bot token", answers={204: None}, errors=(404,)
     )
     def delete(self, request: Request) -> Response:
         remove_credential(PROVIDER, by=person(request))
@@ -53,7 +53,7 @@ class SlackStatus(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
-    @operation("get_slack_status", "Whether Slack is connected", answer=ConfiguredShape)
+    @operation("get_slack_status", "Read whether Slack is connected", answer=ConfiguredShape)
     def get(self, request: Request) -> Response:
         found = credential_for(person(request).pk, PROVIDER)
         return Response({"configured": found is not None})

@@ -152,12 +152,12 @@ class SlackClient:
         except errors.SlackApiError as error:
             raise _refusal(error, writes=writes) from None
         except (errors.SlackClientError, HTTPException, OSError, ValueError) as error:
-            # Raised without its cause, whose traceback could show the request's headers.
+            # Raised without its cause: its traceback could show the request's headers.
             unknown = writes and not _never_sent(error)
             raise SlackFailed(
                 "Slack could not be reached"
                 + (
-                    ", and whether the message was sent is not known: look there first."
+                    ", and it is unknown whether the message was sent: look there first."
                     if unknown
                     else f" ({type(error).__name__}): try again later."
                 ),
@@ -180,7 +180,7 @@ def _refusal(error: Any, *, writes: bool) -> SlackFailed:
     # A server error can come after the message was sent.
     unknown = writes and answer.status_code >= 500
     if unknown:
-        text += " Whether the message was sent is not known: look there first."
+        text += " It is unknown whether the message was sent: look there first."
     return SlackFailed(text, code, sent=None if unknown else False)
 
 

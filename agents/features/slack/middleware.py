@@ -76,7 +76,7 @@ async def _with_slack(context: ToolContext, ask: Callable[[SlackClient], Any]) -
     secret = await context.in_database(_secret, context.owner_id)
     if secret is None:
         return error(
-            "Slack is not connected: tell the user to add a bot token under Connections.",
+            "Slack is not connected: ask the user to add a bot token under Connections.",
             "not_connected",
         )
     client = SlackClient(secret, seconds=min(20.0, context.deadline))
@@ -86,7 +86,7 @@ async def _with_slack(context: ToolContext, ask: Callable[[SlackClient], Any]) -
         return error(str(failure), "outcome_unknown" if failure.sent is None else failure.code)
     except SecretUnreadable:
         return error(
-            "The stored Slack token cannot be read, which only an operator can mend.",
+            "The stored Slack token cannot be read. Only an operator can fix this.",
             "not_connected",
         )
 

@@ -48,7 +48,7 @@ class SubagentForm(forms.ModelForm):
     def clean_skills(self) -> list[str]:
         skills = self.cleaned_data["skills"]
         if not isinstance(skills, list) or not all(isinstance(name, str) for name in skills):
-            raise ValidationError('Give a list of names of skills, as ["data-query"].')
+            raise ValidationError('Expected a list of names of skills, for example ["data-query"].')
         return skills
 
     def _post_clean(self) -> None:

@@ -60,19 +60,19 @@ FORMS = {
     for form in (
         Form(
             "task",
-            "Give a task to a subagent with a context of its own and get its answer. It knows only "
-            "what you write: say what to do, which files to use and what to return.",
+            "Give a task to a subagent with its own context and get its answer. It knows only your "
+            "text: name the work, the files to use and the result to return.",
             TaskInput,
         ),
         Form(
             "parallel_tasks",
-            "Give several tasks to subagents at once and get all answers, in your order.",
+            "Give tasks to several subagents in parallel and get all answers, in order.",
             ParallelTasksInput,
         ),
-        Form("spawn_subagent", "Start a subagent and go on; you get its id.", SpawnInput),
+        Form("spawn_subagent", "Start a subagent, do not wait; get its id.", SpawnInput),
         Form(
             "spawn_parallel",
-            "Start several subagents and go on; you get their ids.",
+            "Start several subagents, do not wait; get their ids.",
             SpawnParallelInput,
         ),
         Form(
@@ -88,7 +88,7 @@ FORMS = {
 _SEGMENT = """\
 ## Subagents
 {names}
-{files}Delegate deep or separate work, never a step that you can do at once."""
+{files}Delegate deep or separate work, never a step that is quick to do."""
 
 
 def segment(subagents: Iterable[SubagentSpec], files: str = "") -> str:

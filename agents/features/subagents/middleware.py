@@ -157,7 +157,7 @@ async def wait_subagent(context: ToolContext, given: WaitInput) -> ToolResult | 
         data = _as_data(reports[0])
         if not reports[0].has_ended:
             data.pop("result", None)
-            data["note"] = "It has not ended yet. Wait again, go on, or cancel it."
+            data["note"] = "It has not ended yet. Wait again, continue, or cancel it."
         return ToolResult(data)
 
     return WaitForRuns([given.id], answer, given.timeout or WAIT_SECONDS)
@@ -196,8 +196,8 @@ _SAME_DIRECTORY = (
     "They work in the same directories as you, also in /sandbox/workspace/: " + _DIFFERENT_FILES
 )
 _OWN_WORKSPACES = """\
-They share /sandbox/shared/{puts} and /sandbox/outputs/ with you. Each has a \
-workspace of its own{readers}."""
+They share /sandbox/shared/{puts} and /sandbox/outputs/ with you. Each has its \
+own workspace{readers}."""
 
 _CHILD = """\
 ## Your task
@@ -209,7 +209,7 @@ _RESULTS = """\
 {shared}drafts/. Use absolute paths."""
 _ALONE = "- The agent that asks you does not see your /sandbox/workspace/."
 _NOT_ALONE = """\
-- Other agents use the same files{where}, perhaps now: change only those of your task, and read a \
+- Other agents may be using the same files{where}: change only those of your task, and read a \
 file before you replace it."""
 _READING = "- You can change no file: put what you found into your answer."
 

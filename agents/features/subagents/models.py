@@ -15,7 +15,7 @@ class Subagent(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="subagents")
     name = models.SlugField(max_length=64)
     description = models.CharField(
-        max_length=300, help_text=_("What the agent reads when it chooses whom to ask.")
+        max_length=300, help_text=_("The description that the agent reads to choose a subagent.")
     )
     system_prompt = models.TextField(blank=True)
     provider = models.CharField(max_length=50, blank=True)
@@ -23,19 +23,21 @@ class Subagent(models.Model):
     tools = models.JSONField(
         null=True,
         blank=True,
-        help_text=_('Names of its tools, as ["ls", "read_file"]. Empty: those of its agent.'),
+        help_text=_(
+            'Names of its tools, for example ["ls", "read_file"]. Empty: the tools of its agent.'
+        ),
     )
     skills = models.JSONField(
         default=list,
         blank=True,
         help_text=_(
-            'Skills of its agent that are loaded when it begins, as ["data-query"]; it has no '
-            "others then. Empty: those of its agent, none of them loaded."
+            'Skills of its agent that are loaded at its start, for example ["data-query"]; it has '
+            "only these. Empty: all skills of its agent, none of them loaded."
         ),
     )
     read_only = models.BooleanField(
         default=False,
-        help_text=_("It sees its parent's workspace and can change no file, nor can its commands."),
+        help_text=_("It can read its parent's workspace. It and its commands cannot change files."),
     )
     max_turns = models.PositiveIntegerField(default=50, validators=[MinValueValidator(1)])
     max_tokens = models.PositiveBigIntegerField(null=True, blank=True)

@@ -19,19 +19,20 @@ class SubagentOptions(AgentOptions):
     )
     background_subagents: bool = Field(
         default=False,
-        description="It may also start subagents and go on meanwhile (spawn_subagent).",
+        description="It can also start subagents without waiting for them (spawn_subagent).",
     )
     max_concurrent_subagents: int = Field(
         default=5,
         ge=1,
         le=100,
-        description="Subagents of one run that work at once; more wait for their turn.",
+        description="The maximum of subagents of one run that work in parallel. Others wait.",
     )
     subagent_depth: int = Field(
         default=1,
         ge=0,
         le=5,
-        description="0: it delegates nothing. 1: its subagents delegate nothing. And so on.",
+        description="The levels of delegation. 0: it cannot delegate. 1: "
+        "its subagents cannot delegate.",
     )
 
 

@@ -86,7 +86,7 @@ def subagent_specs(rows: Iterable[Subagent]) -> list[SubagentSpec]:
     if len(found) > MAX_SUBAGENTS:
         raise InvalidRequest(f"subagents: {MAX_SUBAGENTS} at most.", code="invalid_agent")
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise InvalidRequest(f"subagents: {twice[0]} is there twice.", code="invalid_agent")
+        raise InvalidRequest(f"subagents: {twice[0]} is listed twice.", code="invalid_agent")
     return sorted(found, key=lambda item: item.name)
 
 

@@ -1,4 +1,4 @@
-"""A subagent without a parent begins with what it would inherit from one."""
+"""The start of a subagent without a parent, with the parts that it would inherit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class InheritedFromAgent(RunPart):
 
     @classmethod
     def begin(cls, run: Run, spec: AgentSpec, prepared: Any) -> Beginning:
-        """Raises `SubagentError` for a skill that the agent does not have."""
+        """Return the parts. Raises `SubagentError` for a skill that the agent does not have."""
         own = spec.option(WorksAlone).works_as
         if own is None or run.parent_id is not None or not own.skills:
             return Beginning()

@@ -1,6 +1,6 @@
 """The subagents of an agent, and the specifications of their runs.
 
-A subagent has no more rights than its parent, except tools that its definition names. It has the
+A subagent has only the rights of its parent, and tools that its definition names. It has the
 parent's approvals, network and memory, and the parent's rows of features.
 """
 
@@ -20,7 +20,7 @@ You look around in files and code and report what you find. You change nothing: 
 read-only, for commands too. Say where each finding is, by path and line."""
 
 PLAN_PROMPT = """\
-You read what there is and write a plan: the steps in their order, each with the files it touches \
+You read the files and write a plan: the steps in their order, each with the files it touches \
 and how to check that it is done. You change nothing and run nothing."""
 
 GENERAL_TYPE = SubagentSpec(

@@ -49,7 +49,7 @@ def engine_tool(
             async with asyncio.timeout(spec.timeout):
                 turn = await keeper.take(context) if keeper is not None else None
         except TimeoutError:
-            return error(f"{spec.name} was not called: an earlier call still goes on.", "busy")
+            return error(f"{spec.name} was not called: an earlier call is still running.", "busy")
         try:
             named = await _named(spec, context, given, of_settings)
             if isinstance(named, ToolResult):
@@ -109,8 +109,8 @@ async def _outcome(
         return error(f"{spec.name} was not called: too many earlier calls hang.", "busy")
     except TimeoutError:
         return error(
-            f"{spec.name} took longer than {spec.timeout:g} s and was given up; what it does "
-            "may still go on.",
+            f"{spec.name} took longer than {spec.timeout:g} s and was abandoned. It may still be "
+            "running.",
             "timeout",
         )
     except asyncio.CancelledError:
@@ -276,7 +276,7 @@ async def all_or_nothing(
 
 
 def with_fresh_connections(call: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
-    """Wrap a coroutine function: it shares asgiref's thread, whose connections may be broken."""
+    """Wrap a coroutine function: it shares asgiref's thread, where connections may be broken."""
 
     async def fresh() -> Any:
         await sync_to_async(close_old_connections)()
@@ -305,7 +305,7 @@ def result_of(name: str, value: Any) -> ToolResult:
         dump(plain)
     except (PydanticSerializationError, ValueError, TypeError, RecursionError) as problem:
         return error(
-            f"{name} was called, but what it returned ({type(value).__name__}) cannot be shown: "
+            f"{name} was called, but its return value ({type(value).__name__}) is not JSON: "
             f"{str(problem)[:200]}",
             "bad_result",
         )

@@ -31,8 +31,8 @@ def registered_tools() -> Mapping[str, ToolSpec]:
             ) from error
         if tool.name in found:
             raise ImproperlyConfigured(
-                f"{where} has the name {tool.name!r}, which another tool has: give it one of its "
-                "own with @tool(name=…)."
+                f"{where} has the name {tool.name!r} of another tool. Choose another name with "
+                "@tool(name=…)."
             )
         found[tool.name] = tool
     return found

@@ -17,7 +17,7 @@ class ErasedFiles(models.Model):
     """
 
     host = models.CharField(max_length=NAME_LENGTH)
-    thread = models.CharField(max_length=ID_LENGTH, help_text=_("The id that it had."))
+    thread = models.CharField(max_length=ID_LENGTH, help_text=_("The id of the erased thread."))
 
     class Meta:
         ordering = ["pk"]

@@ -12,15 +12,15 @@ from agents.models.thread import Thread
 class SeenFile(models.Model):
     """A path that an agent of a thread has read or written. Path and content are SHA-256 in hex.
 
-    `reader` is empty for the thread's own agent, whose runs follow one another in one
-    conversation. For a subagent it is the id of its run.
+    `reader` is empty for the thread's agent: its runs share one conversation. For a subagent it is
+    the id of its run.
     """
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="seen_files")
     reader = models.CharField(max_length=ID_LENGTH, blank=True)
     path_hash = models.CharField(max_length=64)
     content_hash = models.CharField(
-        max_length=64, blank=True, help_text=_("Empty: there was no such file.")
+        max_length=64, blank=True, help_text=_("Empty: the file did not exist.")
     )
     seen_at = models.DateTimeField(auto_now=True)
 

@@ -36,15 +36,15 @@ class WorkspaceSnapshot(models.Model):
     changed = models.PositiveIntegerField(default=0)
     deleted = models.PositiveIntegerField(default=0)
     stored_bytes = models.PositiveBigIntegerField(
-        default=0, help_text=_("What keeping it took on disk.")
+        default=0, help_text=_("The disk space that it uses, in bytes.")
     )
     is_complete = models.BooleanField(
-        default=True, help_text=_("False: some files were over a limit and not kept.")
+        default=True, help_text=_("False: files above a limit were not kept.")
     )
     is_stored = models.BooleanField(
         default=False,
         db_default=False,
-        help_text=_("The state that it leads to is in the storage that all hosts reach."),
+        help_text=_("Whether its state is in the storage that all machines share."),
     )
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -52,7 +52,7 @@ class WorkspaceSnapshot(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text=_("Who restored."),
+        help_text=_("The user who restored it."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

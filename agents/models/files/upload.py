@@ -26,20 +26,26 @@ class Upload(models.Model):
         null=True,
         blank=True,
         related_name="uploads",
-        help_text=_("Whose message tells of it. Null: the next one's."),
+        help_text=_("The run whose message mentions it. Null: the next run."),
     )
-    name = models.CharField(max_length=255, help_text=_("In user_uploads."))
-    path = models.CharField(max_length=300, help_text=_("As the agent sees it."))
+    name = models.CharField(max_length=255, help_text=_("The file name in user_uploads."))
+    path = models.CharField(max_length=300, help_text=_("The path as the agent sees it."))
     original_name = models.CharField(max_length=255, help_text=_("As it came."))
     reader = models.CharField(
-        max_length=20, blank=True, help_text=_("What makes Markdown of it. Empty: nothing.")
+        max_length=20,
+        blank=True,
+        help_text=_("The converter to Markdown. Empty: it is not converted."),
     )
-    media_type = models.CharField(max_length=100, help_text=_("What its name and bytes say."))
+    media_type = models.CharField(
+        max_length=100, help_text=_("The media type, from the name and content.")
+    )
     size = models.PositiveBigIntegerField(help_text=_("Bytes."))
     rendition = models.CharField(max_length=255, blank=True)
     has_rendition = models.BooleanField(default=False)
     note = models.CharField(
-        max_length=300, blank=True, help_text=_("Why there is no Markdown, or it is not shown.")
+        max_length=300,
+        blank=True,
+        help_text=_("Why there is no Markdown file, or why it is not shown."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -66,7 +72,7 @@ class UploadContent(models.Model):
     )
     data = models.BinaryField()
     rendition = models.BinaryField(
-        null=True, help_text=_("The Markdown of it, once a run has made that.")
+        null=True, help_text=_("Its Markdown file, after a run has created it.")
     )
 
     def __str__(self) -> str:

@@ -34,8 +34,8 @@ INTRODUCTION = (
     "The plan, the tools, the sandbox and the files are real, and so are the figures."
 )
 OTHERWISE = (
-    "I am the offline scripted model; no language model is asked, so I cannot work on this. "
-    "What I can do is the demo: `vel demo` starts it. For a real model set ANTHROPIC_API_KEY, or "
+    "I am the offline scripted model; no language model is asked, so I cannot work on this. I can "
+    "only run the demo: `vel demo` starts it. For a real model set ANTHROPIC_API_KEY, or "
     "ANTHROPIC_BASE_URL for a local server that speaks the Messages API; or let the agent, or "
     "VEL_PROVIDER, name `openai` or `google`, and set its key or base URL. You said:\n\n"
 )
@@ -250,7 +250,7 @@ def _publish(results: list[Any], task: DemoTask) -> ScriptTurn:
     sizes = {entry["name"]: entry.get("size", 0) for entry in listing["entries"]}
     pictures = [name for name in task.outputs if name != "report.md"]
     if missing := [name for name in pictures if not sizes.get(name)]:
-        raise Unexpected(f"{' and '.join(missing)} did not come to be")
+        raise Unexpected(f"{' and '.join(missing)} was not created")
     if gaps["total_matches"]:
         raise Unexpected(f"a number is missing: {gaps['matches'][0]['content']}")
     if draft["has_more"] or "note" in draft:

@@ -67,8 +67,8 @@ class FilesystemMiddleware(BuiltInMiddleware):
         for path in files.routes:
             if any(is_within(path, top) or is_within(top, path) for top in RESERVED):
                 raise SetupError(
-                    f"backend: an agent has directories of Vel in {', '.join(RESERVED)}, so no "
-                    f"route can be {path}: choose another path."
+                    f"backend: the route {path} is reserved, because Vel has directories in "
+                    f"{', '.join(RESERVED)}. Choose another path."
                 )
         if files.default is not None:
             return replace(config, sandbox_enabled=False, program_files=files)
@@ -113,7 +113,7 @@ class FilesystemMiddleware(BuiltInMiddleware):
     def write_file(
         self, path: str | None = None, content: str | None = None, **others: Any
     ) -> dict[str, Any]:
-        """Create a file, or write it anew."""
+        """Create or overwrite a file."""
         return self._run("write_file", {"path": path, "content": content}, others)
 
     def edit_file(
@@ -187,7 +187,7 @@ class FilesystemMiddleware(BuiltInMiddleware):
             store[path] = data
 
     def get_system_prompt_segment(self) -> str:
-        return "## Files\nKeep what you find in files, and read only the parts that you need."
+        return "## Files\nKeep your findings in files, and read only the parts that you need."
 
 
 def _other_names(model: type[Any]) -> set[str]:
@@ -228,7 +228,7 @@ def _with_sandbox(config: DeepAgentConfig, backend: SandboxFilesystemBackend) ->
     """Return the config with the directory and the limits of a backend."""
     seconds = backend.sandbox.timeout
     if not seconds.is_integer():
-        raise SetupError(f"timeout: an agent's sandbox has whole seconds, not {seconds:g}.")
+        raise SetupError(f"timeout: expected a whole number of seconds, got {seconds:g}.")
     arguments.check_number("timeout", int(seconds), 1, int(MAX_TIMEOUT))
     given = {
         "sandbox_network": (backend.sandbox.network, False),

@@ -192,10 +192,10 @@ class PlanningMiddleware(BuiltInMiddleware):
         """Write the list as the tool of an agent does. A mistake is the field `error`.
 
         Args:
-            current_task: The heading: what you are working on now
+            current_task: The heading: the current task
             next_steps: Tasks to add
-            completed: Ids of what is done
-            blocked: What cannot go on, as {"id", "reason"}
+            completed: Ids of completed tasks
+            blocked: Blocked tasks, as {"id", "reason"}
             todos: Instead, the whole list, as {"content", "status", "active_form", "note"}
         """
         given = {

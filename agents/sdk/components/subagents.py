@@ -44,9 +44,9 @@ class SubagentMiddleware(BuiltInMiddleware):
     """General, explore and plan, `subagents`, and the types of `registry`.
 
     Its tools are those of an agent, also without an agent; then `options` are as for
-    `SubagentSpawner`. Subagents without a model or tools of their own have `default_model` (or
-    `model`) and `default_tools`. With a `registry`, or with `background`, there are also
-    spawn_subagent, spawn_parallel, wait_subagent and cancel_subagent.
+    `SubagentSpawner`. Subagents that define no model or tools have `default_model` (or `model`) and
+    `default_tools`. With a `registry`, or with `background`, there are also spawn_subagent,
+    spawn_parallel, wait_subagent and cancel_subagent.
 
     >>> writer = SubagentConfig("writer", "Writes texts.")
     >>> delegation = SubagentMiddleware(
@@ -174,7 +174,7 @@ class SubagentMiddleware(BuiltInMiddleware):
         return await self._called("task", **_given(self.task, given), **aliases)
 
     async def parallel_tasks(self, tasks: Sequence[Mapping[str, Any]]) -> Any:
-        """Let subagents work on several tasks at once, each {"subagent", "task", "context"}."""
+        """Let subagents work on several tasks in parallel, each {"subagent", "task", "context"}."""
         return await self._called("parallel_tasks", tasks=tasks)
 
     async def spawn_subagent(self, task: str = "", agent: str = GENERAL, **aliases: Any) -> Any:
@@ -246,7 +246,7 @@ def _as_config(built_in: SubagentSpec, options: Mapping[str, Any]) -> SubagentCo
 
 
 def _given(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that are not the defaults of the method, so that aliases can stand."""
+    """Return the arguments other than the method's defaults, so that aliases can replace them."""
     usual = method.__kwdefaults__ or {}
     names = method.__code__.co_varnames[1 : method.__code__.co_argcount]
     usual = dict(zip(names, method.__defaults__ or (), strict=True)) | usual

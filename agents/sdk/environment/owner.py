@@ -23,11 +23,16 @@ def owner_of(user: Any) -> Any:
         by = {"pk": user.pk} if hasattr(user, "pk") else {field: str(user)}
         found = users.objects.filter(**by).first()
         if found is None:
-            raise SetupError(f"user: there is no user {user!s}: give one that is stored.")
+            raise SetupError(
+                f"user: there is no user {user!s}. Create the user, or give another one."
+            )
     else:
         found = _local(users, field)
     if not found.is_active:
-        raise SetupError(f"user: the account {found.get_username()!r} is switched off.")
+        raise SetupError(
+            f"user: the account {found.get_username()!r} is inactive. Activate it, or give another "
+            "user."
+        )
     return found
 
 
@@ -40,6 +45,7 @@ def _local(users: Any, field: str) -> Any:
         found.save()
     elif not is_own() and found.has_usable_password():
         raise SetupError(
-            f"In whose name should it work? {name!r} is a person of this project: pass user=…."
+            f"user is required here, because {name!r} is a user of this project who can sign in: "
+            "pass user=…."
         )
     return found

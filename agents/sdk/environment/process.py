@@ -28,7 +28,7 @@ GRACE = 2.0
 
 
 class Engine:
-    """One worker, whose threads do all database work."""
+    """One worker. Its threads do all database work."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -153,9 +153,9 @@ def _settings(file: Path, directory: Path) -> dict[str, Any]:
 
 def _check_file(file: Path) -> None:
     if file.is_dir():
-        raise SetupError(f"persistence_path {file} is a directory: name a file in it.")
+        raise SetupError(f"persistence_path {file} is a directory. Expected the path of a file.")
     if not file.parent.is_dir():
-        raise SetupError(f"persistence_path {file}: make the directory {file.parent} first.")
+        raise SetupError(f"persistence_path {file}: create the directory {file.parent} first.")
     try:
         with file.open("rb") as stream:
             start = stream.read(len(_SQLITE))
@@ -185,14 +185,14 @@ def _check_path(persistence_path: str | Path | None) -> None:
         )
     if _is_throw_away:
         raise SetupError(
-            f"persistence_path={str(wanted)!r}: agents of this process already use a throw-away "
-            "database, and a process has one database. Give the path to the agent that is used "
-            "first."
+            f"persistence_path={str(wanted)!r}: agents of this process already use a temporary "
+            "database, and a process has only one database. Give the path to the first agent that "
+            "you use."
         )
     raise SetupError(
         f"persistence_path={str(wanted)!r}: agents of this process already use {_own}, and a "
-        "process has one database. Leave the path out and give the agents different names, since "
-        "each name has its own sessions; or run this agent in a process of its own."
+        "process has only one database. Remove persistence_path and give the agents different "
+        "names (each name has its own sessions), or run this agent in another process."
     )
 
 
@@ -201,9 +201,7 @@ def _use_key(api_key: str | None, provider: str) -> None:
         return
     name = f"{(provider or 'anthropic').partition('-')[0].upper()}_API_KEY"
     if _own is None:
-        raise SetupError(
-            f'The API key belongs into the project\'s settings: VEL = {{"{name}": …}}.'
-        )
+        raise SetupError(f'Set the API key in the project\'s settings: VEL = {{"{name}": …}}.')
     if name not in _KEYS:
         raise SetupError(f"The provider {provider!r} takes no API key.")
     known = settings.VEL.get(name, "")

@@ -15,7 +15,7 @@ from django.apps import apps
 def begin_with_template(file: Path) -> bool:
     """Copy the stored database to `file`, which must not exist.
 
-    Return False if there is none, or if it cannot be copied, as on a file system without hard
+    Return False if it is missing, or if it cannot be copied, as on a file system without hard
     links.
     """
     template = _place()

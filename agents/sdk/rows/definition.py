@@ -261,7 +261,7 @@ class Definition:
         if agent is None:
             agent = Agent(slug=slug, owner=owner)
         if agent.owner_id != owner.pk:
-            raise SetupError(f"The agent {slug!r} belongs to somebody else: give another name.")
+            raise SetupError(f"The agent {slug!r} belongs to another user. Choose another name.")
         agent.name = config.name[:100]
         for name, value in self.values().items():
             setattr(agent, name, value)

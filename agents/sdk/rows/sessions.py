@@ -53,7 +53,7 @@ class Place:
     tools: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The names of earlier open calls, by run and call."""
     is_new: bool = False
-    """Whether its session begins with it."""
+    """Whether it starts its session."""
 
 
 def begin(
@@ -238,8 +238,8 @@ def require_sandbox() -> None:
     report = check_host()
     if not report.usable:
         raise SetupError(
-            f"No sandbox on this machine: {report.problems[0]} Give sandbox=False to go without "
-            "commands, with files in the database."
+            f"No sandbox on this machine: {report.problems[0]} Set sandbox=False to run without "
+            "commands and with files in the database."
         )
 
 
@@ -264,7 +264,7 @@ def answers_to(
         displayed: The ids of the requests that the program has seen. If it has seen none, as after
             a restart, a value without ids concerns all of them.
         value: None, or a decision for all these requests, or a dictionary of decisions by id. A
-            request that is not in such a dictionary remains pending.
+            request that is not in the dictionary remains pending.
 
     Raises:
         InvalidRequest: If the value is not clear.

@@ -1,4 +1,4 @@
-"""What `resume` and `reject` return: a stream, which can be awaited instead."""
+"""The result of `resume` and `reject`: a stream, which can be awaited instead."""
 
 from __future__ import annotations
 

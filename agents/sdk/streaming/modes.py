@@ -38,7 +38,7 @@ class Teller:
         self._seen = place.seen.get(place.run_id, 0)
 
     async def begin(self) -> list[Any]:
-        """Return the items before the first row: the start of a message that goes on."""
+        """Return the items before the first row: the start of a message that continues."""
         if not self._has_parts or not self._seen:
             return []
         return await self._engine.call(begin_after, self._parts, self._seen)

@@ -113,8 +113,7 @@ class _Copies:
         self._below = ""
         guard = None
         for parent in (destination, *destination.parents):
-            # The agent can replace parts of its own directory by links: start with the whole
-            # directory.
+            # The agent can replace parts of its directory by links: start with the whole directory.
             if own is not None and parent.resolve().is_relative_to(own):
                 self._root, inside = own, parent.resolve().relative_to(own)
                 self._below = str(inside / destination.relative_to(parent))

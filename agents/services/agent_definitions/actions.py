@@ -292,8 +292,8 @@ def _ask_problems(
     elif needed > 1 and "edit" in decisions and "approve" not in decisions:
         yield (
             f"{location}.allowed_decisions",
-            "with two approvers nobody may edit, since the second would approve what the first "
-            "has not seen: allow approve.",
+            "needs approve: with two approvers, edits are refused, because the first has not seen "
+            "the edited input.",
         )
 
 

@@ -63,7 +63,7 @@ def find_agent(user: AbstractBaseUser, agent_id: str, *, defined: bool = False) 
     if agent is None or not (reads or uses):
         raise NotFound(f"There is no agent {agent_id!r} that you may see.", code="unknown_agent")
     if defined and not reads:
-        raise NotAllowed("Only its owner, and people who may view agents, read its definition.")
+        raise NotAllowed("Only its owner and users who can view agents can read its definition.")
     return agent
 
 
@@ -116,7 +116,7 @@ def change_definition(
     known_tools: Collection[str],
     matches: str = "",
 ) -> Agent:
-    """Change these fields of an agent; the others stay. `owner` is a username, or None for nobody.
+    """Change these fields of an agent; the others stay. `owner` is a username or None.
 
     `matches` are the tags of definitions that the caller accepts. Raises `StaleDefinition`, and
     `Conflict` if another agent has the slug, otherwise as `carry_out_import`.
@@ -140,7 +140,7 @@ def _identify(agent: Agent, slug: str, owner: str | None, by: AbstractBaseUser) 
     if owner != _name(agent.owner):
         # Its owner controls its memory, so this is for people with access to the admin.
         if not getattr(by, "is_staff", False):
-            raise NotAllowed("Giving an agent to another owner is for staff, as in the admin.")
+            raise NotAllowed("Only staff can change the owner of an agent, as in the admin.")
         users = get_user_model().objects
         person = None if owner is None else users.filter(**{_USERNAME: owner}).first()
         if owner is not None and person is None:
@@ -156,7 +156,7 @@ def _name(user: Any) -> str | None:
 
 @transaction.atomic
 def archive_agent(agent_id: str, *, by: AbstractBaseUser, matches: str = "") -> None:
-    """Let nobody start runs with an agent. Its definition and its runs stay.
+    """Deactivate an agent, so that it starts no runs. Its definition and its runs stay.
 
     Raises `NotAllowed` and `StaleDefinition`.
     """

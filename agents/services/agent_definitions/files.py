@@ -82,7 +82,7 @@ def export_agent(agent: Agent, *, by: AbstractBaseUser) -> str:
     Raises `NotAllowed`.
     """
     if not may_read_definition(by, agent):
-        raise NotAllowed("Only its owner, and people who may view agents, export an agent.")
+        raise NotAllowed("Only the owner of an agent and users who can view agents can export it.")
     return write_document(file_data(agent))
 
 
@@ -93,7 +93,7 @@ def present_definition(agent: Agent) -> tuple[str, str]:
 
 
 def with_fields(agent: Agent, values: Mapping[str, Any]) -> str:
-    """Return the file of a stored agent with these values of fields instead of its own."""
+    """Return the file of a stored agent with these values instead of the stored ones."""
     data = file_data(agent) | dict(values)
     known = {name: data[name] for name in file_fields() if name in data}
     return write_document(

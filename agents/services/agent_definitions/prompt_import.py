@@ -47,9 +47,9 @@ def read_agents_files(location: Path, name: str = PROMPT) -> list[AgentsFile]:
     """Return the files called `name` that apply to the directory `location`, the top one first.
 
     The search goes from the top of the repository down to `location`. Without a repository it
-    covers only `location`. If `location` is a file, the result is this file. Empty if there are
-    none. Raises `InvalidRequest` if a file is not text or links to the outside, or if all together
-    exceed `MAX_BYTES`.
+    covers only `location`. If `location` is a file, the result is this file. Can be empty. Raises
+    `InvalidRequest` if a file is not text or links to the outside, or if all together exceed
+    `MAX_BYTES`.
     """
     if name in ("", ".", "..") or "/" in name or not name.isprintable():
         raise InvalidRequest("The name is that of a file, without directories: AGENTS.md.")

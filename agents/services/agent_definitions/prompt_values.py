@@ -43,8 +43,8 @@ def check_context(context: Mapping[str, object]) -> dict[str, Value]:
 def _context_name(name: str) -> str:
     if not isinstance(name, str) or CONTEXT_NAME.fullmatch(name) is None:
         raise InvalidRequest(
-            f"context: {str(name)[:80]!r} is no name: use up to 64 letters, digits and _, and "
-            "begin with a letter."
+            f"context: {str(name)[:80]!r} is not a valid name. Use up to 64 letters, digits and _, "
+            "starting with a letter."
         )
     return name
 
@@ -91,8 +91,8 @@ def check_same_context(thread: Thread, context: Mapping[str, Value]) -> None:
     other = [name for name, value in context.items() if began_with.get(CONTEXT + name) != value]
     if other:
         raise Conflict(
-            f"The thread began with another context ({_listed(other)}), which is fixed: leave it "
-            "out, or begin a new thread.",
+            "The context of a thread is fixed, and this thread started with other values "
+            f"({_listed(other)}). Remove the context, or start a new thread.",
             code="context_fixed",
         )
 
@@ -105,8 +105,8 @@ def check_needed(spec: Mapping[str, Any], thread: Thread) -> None:
     if missing:
         listed = _listed([name.removeprefix(CONTEXT) for name in missing])
         raise InvalidRequest(
-            f"The agent's prompt needs a context that was not given: {listed}. Begin a new thread "
-            "with it.",
+            f"The agent's prompt requires context values that are missing: {listed}. Start a new "
+            "thread with them.",
             code="missing_context",
         )
 

@@ -56,8 +56,8 @@ def check_may_define(user: Person, *, is_new: bool, slug: str = "") -> None:
         raise NotAllowed(f"This needs the permission {needed}.")
     if slug in RESERVED_SLUGS and not has_permission(user, CHANGE_AGENT):
         raise NotAllowed(
-            f"The slug {slug!r} is of an agent that Vel makes by itself: choose another one. "
-            f"Defining that agent needs the permission {CHANGE_AGENT}."
+            f"The slug {slug!r} is reserved for an agent that Vel creates automatically. Choose "
+            f"another slug. Defining that agent requires the permission {CHANGE_AGENT}."
         )
 
 

@@ -1,6 +1,6 @@
 """Scripts in files: the right to add agents does not reveal which files the server has.
 
-Workers also refuse such a script, at every door. This check reports it when the definition is
+Workers also refuse these scripts, at every door. This check reports it when the definition is
 entered. Programs of the machine's own user can save any path, and play the script themselves.
 """
 

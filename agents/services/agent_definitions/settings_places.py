@@ -1,4 +1,4 @@
-"""Checks that the settings' models and places can exist, as far as this machine knows.
+"""Local checks of the models and places of the settings.
 
 They send no request to a provider, and only the provider knows its models.
 

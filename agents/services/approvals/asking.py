@@ -113,7 +113,7 @@ def ask_beside(
     step: int,
     prompt: str,
 ) -> ApprovalRequested:
-    """Request approval for a proposed change, while the run goes on."""
+    """Request approval for a proposed change, while the run continues."""
     request = ApprovalRequest.objects.create(
         run=run,
         kind=kind.name,
@@ -129,13 +129,13 @@ def ask_beside(
 
 
 def _announce(request: ApprovalRequest) -> None:
-    """Tell the people who receive notifications about the agent, unless the request is private."""
+    """Notify the people who receive notices about the agent, unless the request is private."""
     if not request.is_private:
         announce_request(request)
 
 
 def _terms_of(proposal: Proposal, terms: AskTerms) -> dict[str, Any]:
-    """Return the terms of a proposal. Nobody else could give a second approval of a private one."""
+    """Return the terms of a proposal. A private one has only one approver."""
     if proposal.is_private:
         terms = replace(terms, approvals_needed=1, self_approval=True)
     decisions = list(terms.allowed_decisions)

@@ -200,14 +200,14 @@ def _check(
 def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
     """Raise an error if the decision does not fit the present state of the request."""
     if answer.digest is not None and answer.digest != request.digest:
-        raise Conflict("This is not what is asked any more: look at it again.", code="stale")
+        raise Conflict("The request has changed. Reload it and decide again.", code="stale")
     if request.status != ApprovalStatus.PENDING:
         raise Conflict(f"The request is {request.status} already.", code="stale")
     if request.expires_at is not None and request.expires_at <= timezone.now():
         raise Conflict("The request has expired.", code="expired")
     if not _is_known(request) and answer.decision != Decision.REJECT:
         raise Conflict(
-            f"The feature that asked this ({request.kind}) is not installed any more: reject it.",
+            f"The feature of this request ({request.kind}) is not installed. Reject the request.",
             code="stale",
         )
     if answer.decision not in request.allowed_decisions:
@@ -215,19 +215,19 @@ def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
         raise InvalidRequest(f"{answer.decision!r} is not one of the decisions here: {allowed}.")
     if answer.decision != Decision.EDIT and answer.input is not None:
         # An approval runs exactly the input that was shown.
-        raise InvalidRequest("`input` goes with the decision `edit` only.")
+        raise InvalidRequest("`input` is only allowed with the decision `edit`.")
     if answer.decision == Decision.EDIT and not isinstance(answer.input, dict):
-        raise InvalidRequest("An edit needs `input`: the whole input that should run instead.")
+        raise InvalidRequest("An edit requires `input`: the complete input that runs instead.")
     if size_of(answer.input, EDIT_CHARACTERS) > EDIT_CHARACTERS:
         raise InvalidRequest(
             f"The edited input has more than {EDIT_CHARACTERS:,} characters: shorten it."
         )
     if answer.decision == Decision.RESPOND and not answer.reason.strip():
-        raise InvalidRequest("An answer needs `reason`: the text that the tool's result will be.")
+        raise InvalidRequest("An answer requires `reason`: the text of the tool's result.")
     if answer.always is not None and answer.decision != Decision.APPROVE:
-        raise InvalidRequest("`always` goes with the decision `approve` only.")
+        raise InvalidRequest("`always` is only allowed with the decision `approve`.")
     if answer.always is not None and request.approvals_needed > 1:
-        raise InvalidRequest("Two people approve each of these calls: none is allowed for good.")
+        raise InvalidRequest("Calls that require two approvers cannot be allowed by a grant.")
     check_transition(APPROVAL_TRANSITIONS, request.status, ApprovalStatus.DECIDED)
 
 

@@ -63,13 +63,13 @@ def give_grant(
     agent_id = run.agent_version.agent_id
     approver = is_approver(by, agent_id)
     if terms.for_everybody and not approver:
-        raise NotAllowed("Only people who approve for this agent allow a call for everybody.")
+        raise NotAllowed("Only approvers of this agent can allow a call for all users.")
     spec = AgentSpec.model_validate(run.spec)
     condition = _condition(request, terms, spec)
     if not approver and _reaches_outside(request) and _fits_anything(request.tool, condition):
         raise NotAllowed(
-            f"{request.tool} reaches outside: only people who approve for this agent allow every "
-            "call of it. Name the calls that you mean."
+            f"{request.tool} has external effects. Only approvers of this agent can allow all "
+            "calls of it. Allow specific calls."
         )
     grant = ApprovalGrant.objects.create(
         agent_id=agent_id,
@@ -108,13 +108,18 @@ def _check_request(request: ApprovalRequest, run: Run, by: AbstractBaseUser) -> 
     if (kind := proposal_kind(request)) is not None:
         raise InvalidRequest(kind.no_grant)
     if request.kind != ApprovalKind.TOOL or request.tool_call is None:
-        raise InvalidRequest("Only calls of tools can be allowed for good.")
+        raise InvalidRequest("Only tool calls can be allowed by a grant.")
     if request.preview is not None:
-        raise InvalidRequest("Each write to a database is asked about: none is allowed for good.")
+        raise InvalidRequest(
+            "Writes to a database always require approval and cannot be allowed by a grant."
+        )
     if request.approvals_needed > 1:
-        raise InvalidRequest("Two people approve each of these calls: none is allowed for good.")
+        raise InvalidRequest("Calls that require two approvers cannot be allowed by a grant.")
     if not request.self_approval and run.owner_id == by.pk:
-        raise NotAllowed("Nobody approves the calls of their own runs here.")
+        raise NotAllowed(
+            "This agent does not allow you to approve calls of your own runs. Another person must "
+            "decide."
+        )
 
 
 def _check_numbers(terms: GrantTerms) -> None:
@@ -247,7 +252,9 @@ def revoke_grant(grant_id: str, *, by: AbstractBaseUser) -> ApprovalGrant:
         raise NotFound(f"There is no grant {grant_id!r} that you may see.")
     grant = ApprovalGrant.objects.select_for_update(no_key=True).get(pk=grant_id)
     if not may_revoke(grant, by):
-        raise NotAllowed("A grant is revoked by who gave it, an approver, or the agent's owner.")
+        raise NotAllowed(
+            "Only the user who gave the grant, an approver or the agent's owner can revoke it."
+        )
     if grant.revoked_at is not None:
         raise Conflict("The grant is revoked already.", code="stale")
     grant.revoked_at = timezone.now()

@@ -42,7 +42,7 @@ class RequestKind(NoticeKind):
     type = REQUESTED
     field = "request"
     model = "agents.ApprovalRequest"
-    no_longer = "The request waits no longer, so there is nothing to tell."
+    no_longer = "The request is no longer pending, so the message is not needed."
 
     def is_needed(self, subject_id: str) -> bool:
         pending = ApprovalRequest.objects.filter(status=ApprovalStatus.PENDING)

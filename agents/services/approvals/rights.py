@@ -20,16 +20,18 @@ def check_right(request: ApprovalRequest, run: Run, decision: str, by: AbstractB
     """
     is_owner = run.owner_id == by.pk
     if request.is_private and not is_owner:
-        raise NotAllowed("Only the person whose run asks this decides it.")
+        raise NotAllowed("Only the owner of the run can decide this request.")
     if decision == Decision.REJECT:
         return
     if is_owner and not request.self_approval:
         raise NotAllowed(
-            "Nobody approves the calls of their own runs here: somebody else has to decide, or "
-            "you reject it."
+            "This agent does not allow you to approve calls of your own runs. Another person must "
+            "decide, or you reject the call."
         )
     if decision == Decision.APPROVE and request.first_approver_id == by.pk:
-        raise Conflict("You have approved this: a second person has to, too.", code="approved")
+        raise Conflict(
+            "You have approved this already. A second person must approve it, too.", code="approved"
+        )
     if (kind := proposal_kind(request) or run_request_kind(request)) is not None:
         kind.check_right(request, by)
 

@@ -62,7 +62,9 @@ def current_text(request: ApprovalRequest) -> str | Unreadable | None:
     if path is None:
         return NOT_LOOKED_UP
     if _is_programs(request, path):
-        return Unreadable("The file lies in a storage of the program, which is not looked at here.")
+        return Unreadable(
+            "The file is in a storage of the Python program, which cannot be read here."
+        )
     if isinstance(files := _files(request), Unreadable):
         return files
     try:
@@ -122,7 +124,7 @@ def _files(request: ApprovalRequest) -> FileBackend | Unreadable:
 
 
 def _is_programs(request: ApprovalRequest, path: str) -> bool:
-    """Return whether the file may be one of the program that began the run."""
+    """Return whether the file may be one of the program that started the run."""
     if FILES_MARK not in request.run.spec.get("toolkit", ""):
         return False
     try:
@@ -137,7 +139,7 @@ def _in_workspace(request: ApprovalRequest) -> bool:
 
 
 def _refusal(request: ApprovalRequest, before: str | Unreadable | None) -> str:
-    """Return why the tool would refuse to write there, as far as known now, or ""."""
+    """Return why the tool would refuse to write there at this time, or ""."""
     path = _path(request)
     if path is None or _is_programs(request, path):
         return ""

@@ -147,8 +147,7 @@ BUSY = "A run of this thread is at work or waits: cancel it first, then erase th
 TOGETHER = 25
 """The number of threads whose rows are deleted in the same statements."""
 OTHER_HOST_HOURS = 24
-"""The time during which another machine's threads are left to that machine, which has their
-files."""
+"""Until this age, threads of another machine are left to it, because it has their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +195,7 @@ def erase_thread(thread_id: str, *, by: AbstractBaseUser | None, days: int | Non
         answers, _ = IdempotencyKey.objects.filter(pk__in=about).delete()
         why = "asked for"
     elif runs.filter(ended_at__gt=timezone.now() - timedelta(days=days)).exists():
-        raise Conflict("The thread has been used meanwhile.", code="thread_busy")
+        raise Conflict("The thread has been used since. It was not erased.", code="thread_busy")
     else:
         why = f"quiet for {days} days"
     total = runs.update(is_erased=True)

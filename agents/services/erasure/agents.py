@@ -29,7 +29,7 @@ NEEDED = ("agents.delete_agent", "agents.erase_thread")
 
 @dataclass(frozen=True, slots=True)
 class AgentUse:
-    """What refers to an agent. `others` are conversations of other agents that have runs of it."""
+    """The use of an agent. `others` are conversations of other agents that have runs of it."""
 
     threads: list[str]
     runs: int
@@ -77,7 +77,7 @@ def erase_conversations(agent: Agent, *, by: AbstractBaseUser) -> int:
             f"agents: erase those first ({', '.join(use.others[:5])}).",
             code="agent_used",
         )
-    # Each in a transaction of its own: there may be many, with many rows to lock.
+    # Each in a separate transaction: there may be many, with many rows to lock.
     for thread in use.threads:
         erase_thread(thread, by=by)
     return len(use.threads)

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 def tell_machines(threads: Iterable[str]) -> None:
     """Record erased threads for every known host, including dead ones.
 
-    Call this in the transaction that erases, also in a program that is on none of the hosts.
+    Call this in the transaction that erases, also in a program that runs on no host.
     """
     apart = Machine.objects.filter(shares_workspaces=False)
     hosts = list(apart.order_by("name").values_list("name", flat=True))

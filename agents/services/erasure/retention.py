@@ -114,7 +114,7 @@ def prune(keep: Keep, stop: Stop = lambda: False) -> Counter[str]:
 
 
 def _mark(days: int, stop: Stop) -> None:
-    """Mark each thread in a transaction of its own, which checks it again under its locks."""
+    """Mark each thread in a separate transaction, which checks it again under its locks."""
     after = ""
     while not stop():
         batch = list(old_threads(days).filter(pk__gt=after).values_list("pk", flat=True)[:TOGETHER])
@@ -156,7 +156,7 @@ def _old_entries(days: int) -> QuerySet[AuditEntry]:
 
 
 def _forget_entries(days: int) -> int:
-    """Delete old entries: the only exception to the seal. It adds an entry of its own."""
+    """Delete old entries, and add an entry about it: the only exception to the seal."""
     last = _old_entries(days).order_by("pk").last()
     if last is None:
         return 0

@@ -91,7 +91,7 @@ def _record(
     thread: Thread, before: Taken, after: Taken, by: AbstractBaseUser, stored: tuple[bool, bool]
 ) -> None:
     before_stored, after_stored = stored
-    # Once more: approvals requested meanwhile showed files in the middle of a restore.
+    # Again: approvals requested during the restore showed files in the middle of it.
     _bump_generation(thread)
     store = snapshot_store(thread.pk)
     last = latest_manifest(thread.pk)

@@ -42,7 +42,7 @@ KNOWN_SECONDS = 30.0
 _turn = threading.BoundedSemaphore(AT_ONCE)
 _lock = threading.Lock()
 _kept: OrderedDict[bytes, tuple[bytes | str, float]] = OrderedDict()
-"""By the file's digest: the picture or the reason why there is none, and its expiry (monotonic)."""
+"""By the file's digest: the picture or the reason why it is missing, and its expiry (monotonic)."""
 _problems: dict[tuple[object, str], tuple[float, str]] = {}
 
 
@@ -95,7 +95,7 @@ def shown_picture(thread: Thread, data: bytes) -> bytes:
 
 
 def _decode(thread: Thread, data: bytes) -> bytes | str:
-    """Return the picture, or the reason why there is none."""
+    """Return the picture, or the reason why it cannot be shown."""
     if not _turn.acquire(timeout=WAIT_SECONDS):
         raise TooManyPictures("Other pictures are being read: look again in a moment.")
     try:

@@ -66,7 +66,7 @@ class StoredSnapshots(SnapshotStore):
         self._note_published([*missing, digest])
 
     def forget_published(self, keep: Collection[str], confirm: Callable[[], object]) -> None:
-        """Remove files that none of these states needs, except recent ones. Raises `StorageFailed`.
+        """Remove files that these states do not need, except recent ones. Raises `StorageFailed`.
 
         Recent files may belong to a row that is not committed. `confirm` raises an error if the
         thread has moved to another host, which may need other files.
@@ -164,7 +164,7 @@ class StoredSnapshots(SnapshotStore):
         return self.directory / "published"
 
     def _published(self) -> set[str]:
-        """Return the digests that are in the storage, as far as this host knows."""
+        """Return the digests that this host knows to be in the storage."""
         try:
             return set(self._published_path.read_text().split())
         except FileNotFoundError:

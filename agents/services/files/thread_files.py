@@ -159,7 +159,7 @@ def synced_copy(thread: Thread) -> Path:
     except (SandboxError, LockTimeout, OSError) as error:
         raise Conflict(
             f"The files of this thread are on {f'the host {holder}' if holder else 'no host'}, and "
-            f"what the storage has of them cannot be read: {error}",
+            f"their copy in the storage cannot be read: {error}",
             code="files_elsewhere",
         ) from error
     return location

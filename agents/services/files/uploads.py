@@ -114,8 +114,8 @@ def create_run_with(
 def store_uploads(thread: Thread, files: Files, *, run: Run | None = None) -> list[Upload]:
     """Store files in the thread's user_uploads, each under a new name.
 
-    Existing files are never replaced. The message of `run`, or the next one, tells the model about
-    them. All of them are stored or none. Raises `InvalidRequest` (too many, too large, an
+    Existing files are never replaced. The message of `run`, or the next one, mentions them to the
+    model. All of them are stored or none. Raises `InvalidRequest` (too many, too large, an
     unsupported kind), `Conflict` (the workspace refuses them), `SandboxError` if the workspace
     cannot be created, and `NoSpace` if the disk is full.
     """

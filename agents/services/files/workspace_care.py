@@ -33,7 +33,7 @@ ORPHAN_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class KeptWorkspace:
-    """One workspace directory. `thread` is None for an orphan, whose row is gone."""
+    """One workspace directory. `thread` is None for an orphan: its row is deleted."""
 
     key: str
     directory: Path
@@ -73,7 +73,7 @@ def archive_workspace(kept: KeptWorkspace, directory: Path) -> tuple[Path, Archi
     if kept.thread is not None and is_busy(kept.thread):
         raise Conflict(f"A run of thread {kept.key} has not ended: archive it afterwards.")
     if kept.thread is not None and not lie_here(kept.thread):
-        raise Conflict(f"The files of thread {kept.key} went on elsewhere: archive it there.")
+        raise Conflict(f"The files of thread {kept.key} moved to another host. Archive it there.")
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     stamp = timezone.now().strftime("%Y%m%dT%H%M%SZ")
     target = directory / f"{kept.key}-{stamp}-{secrets.token_hex(2)}.tar.gz"

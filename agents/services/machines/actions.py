@@ -80,9 +80,11 @@ def set_draining(name: str, draining: bool, *, by: AbstractBaseUser | None = Non
     """
     row = _locked(name)
     if row.dead_at is not None:
-        raise Conflict(f"The host {name} was declared dead: its threads have moved already.")
+        raise Conflict(f"The host {name} was declared dead, so its threads have already moved.")
     if draining and row.shares_workspaces is False and not _others_alive(name):
-        raise Conflict(f"No other host lives that could take what {name} gives up.")
+        raise Conflict(
+            f"No other host is alive to take the threads of {name}. Start another host first."
+        )
     if row.is_draining != draining:
         row.is_draining = draining
         row.save(update_fields=["is_draining"])
@@ -108,8 +110,8 @@ def declare_dead(name: str, *, by: AbstractBaseUser | None = None, silent_for: f
     silent = database_now() - row.seen_at
     if row.dead_at is None and silent < needed:
         raise Conflict(
-            f"The host {name} gave a sign of life {silent:.0f} s ago: stop it first, then wait "
-            f"{needed:.0f} s. To take it away while it lives: vel hosts drain {name}",
+            f"The host {name} sent a heartbeat {silent:.0f} s ago. Stop it, then wait {needed:.0f} "
+            f"s. To remove it while it runs: vel hosts drain {name}",
             code="host_alive",
         )
     if row.dead_at is None:
@@ -166,9 +168,9 @@ def adopt_threads(name: str, *, by: AbstractBaseUser | None = None) -> int:
     Raises `Conflict` if `name` is a host, or this machine has no host name.
     """
     if not MachineSettings.now().HOST:
-        raise Conflict("This machine is no host: set VEL_HOST first.")
+        raise Conflict("This machine has no host name. Set VEL_HOST first.")
     if Machine.objects.filter(name=name).exists():
-        raise Conflict(f"{name} is a host of its own: its threads move when it is drained.")
+        raise Conflict(f"{name} is another host. Drain it to move its threads.")
     row = _locked(MachineSettings.now().HOST)
     threads = Thread.every.filter(host=name)
     count = threads.filter(root=None).count()
@@ -185,7 +187,7 @@ def forget_machine(name: str, *, by: AbstractBaseUser | None = None) -> None:
         raise Conflict(f"{name} still has threads: drain it, or declare it dead, first.")
     silent = SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS
     if row.dead_at is None and database_now() - row.seen_at < silent:
-        raise Conflict(f"{name} lives: stop it first.")
+        raise Conflict(f"{name} is alive. Stop it first.")
     forget_erased_of(name)
     record("host.forgotten", row, name=name, by=by)
     row.delete()

@@ -17,7 +17,7 @@ from agents.settings import DataSettings, MachineSettings
 
 
 class MachineRefused(ImproperlyConfigured):
-    """This process may not drive runs under this name. The message contains the remedy."""
+    """The process may not drive runs under this name. The message contains the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ def join_machine() -> Member:
     )
     if row.identity != identity and row.dead_at is None:
         raise MachineRefused(
-            f"There is a host {row.name!r} with another data directory. Give this machine a "
-            "VEL_HOST of its own; if the other one is gone for good: vel hosts declare-dead "
+            f"A host named {row.name!r} with another data directory exists. Give this machine "
+            "another VEL_HOST. If the other host no longer exists: vel hosts declare-dead "
             f"{row.name}"
         )
     if row.dead_at is not None:
@@ -108,7 +108,7 @@ def _make_identity(path: Path) -> None:
 
 
 def check_shared_workspaces(row: Machine) -> None:
-    """Raise `MachineRefused` unless all or none of the living hosts share the data directory."""
+    """Raise `MachineRefused` if only some of the living hosts share the data directory."""
     others = Machine.objects.filter(dead_at=None).exclude(name=row.name)
     for other in others:
         if other.shares_workspaces != row.shares_workspaces:

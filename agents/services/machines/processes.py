@@ -79,7 +79,7 @@ class Reporter:
 
 
 def leave_counts() -> None:
-    """Add this process's counts to the sums, unless it has a row of its own.
+    """Add this process's counts to the sums, unless it has a row.
 
     For processes without a heartbeat: the supervisor, `vel` commands and programs.
 

@@ -56,7 +56,7 @@ def end_children(run: Run, *, by: str = "its parent", reason: str = "") -> None:
 
 
 def _end_all(members: list[Run], by: str, reason: str, *, wake: str = "") -> list[Run]:
-    """End the locked runs without a driver, and return the others, whose drivers will end them.
+    """End the locked runs without a driver. Return the others: their drivers will end them.
 
     `wake`: the run whose parent continues, if it waited for that run.
     """
@@ -200,13 +200,13 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
     below = [member for member in locked_descendants(run) if not member.has_ended]
     if run.parent_id is not None:
         raise Conflict(
-            "A subagent's run goes on by itself, and its failure is an answer to its agent: resume "
-            "the run that started it.",
+            "A subagent's run cannot be resumed. Resume the run that started it.",
             code="subagent",
         )
     if had_ended and run.message_refused:
         raise Conflict(
-            "The message of this run was blocked, and no model has read it: send another message.",
+            "The message of this run was blocked before the model received it. Send another "
+            "message.",
             code="message_blocked",
         )
     if had_ended:
@@ -218,7 +218,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
             raise Conflict("The thread is busy with another run: resume this one afterwards.")
         later = Run.objects.filter(thread=run.thread_id, parent=None, number__gt=run.number)
         if later.exists():
-            raise Conflict("The thread went on after this run: send a new message instead.")
+            raise Conflict("The thread has newer runs than this one. Send a new message instead.")
         run.status = RunStatus.QUEUED
         run.error_code = run.error_message = run.finish_reason = ""
         run.ended_at = None
@@ -226,7 +226,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         RunClock.objects.filter(run=run).update(cancel_requested=False, cancel_reason="")
         append_events(run.id, [RunResumed(reason="resumed by a person")])
     elif run.status == RunStatus.RUNNING and is_driven(run):
-        raise Conflict("The run is being driven: it needs no resuming.", code="driven")
+        raise Conflict("The run is in progress, so it cannot be resumed.", code="driven")
     elif run.status not in (RunStatus.QUEUED, RunStatus.RUNNING):
         raise Conflict(f"The run is {run.status}: {_instead(run)}.")
     run.executor = executor
@@ -247,7 +247,7 @@ def _instead(run: Run) -> str:
     if run.status != RunStatus.WAITING:
         return "start a new run"
     if run.wait_reason == WaitReason.CHILDREN:
-        return "it goes on when its subagents have ended"
+        return "it continues when its subagents have ended"
     return "decide its approvals"
 
 
@@ -292,13 +292,13 @@ def must_have_tools(run: Run) -> None:
     toolkit = toolkit_of(run, fingerprint)
     if toolkit is None:
         raise Conflict(
-            "This run has tools or other code of the Python program that began it: go on "
-            "there, with agent.resume(session_id).",
+            "This run uses tools or other code of the Python program that started it. Continue it "
+            "in that program with agent.resume(session_id).",
             code="toolkit_missing",
         )
     if not toolkit.has_parts_of(run.spec):
         raise Conflict(
-            "This run began with code that the agent of this program lacks, for example "
-            "in its options: make the agent with the same options, then resume.",
+            "This run uses code that the agent of this program does not have. Create the agent "
+            "with the same options, then resume.",
             code="toolkit_missing",
         )

@@ -78,13 +78,14 @@ def children_of(call: ToolCall) -> list[Run]:
 def _check_room(parent: Run, more: int) -> None:
     if parent.children.count() + more > MAX_CHILDREN:
         raise InvalidRequest(
-            f"A run may start {MAX_CHILDREN} subagents in all, and this would be more. Go on with "
-            "what you have."
+            f"A run can start {MAX_CHILDREN} subagents in total, and this would exceed the limit. "
+            "Continue with the results that you have."
         )
     root = parent.thread.root_id or parent.thread_id
     if Thread.objects.filter(root_id=root).count() + more > MAX_FAMILY:
         raise InvalidRequest(
-            f"There are {MAX_FAMILY} subagents in this conversation already: do it yourself."
+            f"This conversation already has the maximum of {MAX_FAMILY} subagents. Do the task "
+            "yourself."
         )
 
 

@@ -83,7 +83,7 @@ def _count_end(numbers: Counters, run: Run) -> None:
 
 
 def take_ended_run() -> tuple[EndedRun, Run] | None:
-    """Return the earliest due end, reserved for this process; None if there is none.
+    """Return the earliest due end, reserved for this process, or None.
 
     The end of a run with code of a Python program is left to that program for `PROGRAM_SECONDS`.
     The program takes its own ends first.

@@ -20,7 +20,7 @@ _WAITS: dict[str, str] = {
         "it waits for a decision: GET /api/v1/approvals?status=pending&run={run} lists what is "
         "asked, POST /api/v1/approvals/ID/decide answers"
     ),
-    WaitReason.CHILDREN: "it goes on when its subagents have ended",
+    WaitReason.CHILDREN: "it continues when its subagents have ended",
 }
 
 
@@ -41,7 +41,7 @@ def resume_as_new_run(run_id: str, *, by: AbstractBaseUser, message: str = "") -
     _check_resumable(run)
     if Run.objects.filter(thread=thread, number__gt=run.number).exists():
         raise Conflict(
-            "The thread went on after this run: send a new message to it instead.",
+            "The thread has newer runs than this one. Send a new message to it instead.",
             code="thread_went_on",
         )
     request = RunRequest(
@@ -56,7 +56,7 @@ def resume_as_new_run(run_id: str, *, by: AbstractBaseUser, message: str = "") -
 def _check_resumable(run: Run) -> None:
     if run.parent_id is not None:
         raise Conflict(
-            "A subagent's run is not resumed by itself: resume the run that started it.",
+            "A subagent's run cannot be resumed. Resume the run that started it.",
             code="subagent",
         )
     if run.status == RunStatus.WAITING:
@@ -67,9 +67,10 @@ def _check_resumable(run: Run) -> None:
     if run.status == RunStatus.COMPLETED:
         raise Conflict("The run has been answered: send a new message.", code="completed")
     if not run.has_ended:
-        raise Conflict("The run is at work or about to be: it needs no resuming.", code="active")
+        raise Conflict("The run is in progress or queued, so it cannot be resumed.", code="active")
     if run.message_refused:
         raise Conflict(
-            "The message of this run was blocked, and no model has read it: send another message.",
+            "The message of this run was blocked before the model received it. Send another "
+            "message.",
             code="message_blocked",
         )

@@ -149,12 +149,12 @@ def check_create_run(request: RunRequest) -> None:
     """Check all parts of a request that need no lock."""
     limit = MessageSettings.now().MESSAGE_BYTES
     if not request.message.strip():
-        raise InvalidRequest("The message is empty: say what the agent should do.")
+        raise InvalidRequest("The message is empty. Describe the task for the agent.")
     size = len(request.message.encode("utf-8", "surrogatepass"))
     if size > limit:
         raise InvalidRequest(
-            f"The message has {size:,} bytes and may have {limit:,}: "
-            "put long material into a file in the workspace and name the file.",
+            f"Expected a message of at most {limit:,} bytes, got {size:,}. Put long material into "
+            "a file in the workspace and name the file.",
             code="message_too_long",
         )
     if "\x00" in request.message or any("\ud800" <= char <= "\udfff" for char in request.message):
@@ -206,7 +206,7 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
     check_needed(version.spec, thread)
     if request.output_schema is not None and version.spec.get("output_schema"):
         raise InvalidRequest(
-            f"The agent {request.agent!r} answers in a form of its own: leave output_schema out.",
+            f"The agent {request.agent!r} has its own output schema. Remove output_schema.",
             code="has_output_schema",
         )
     number = 1
@@ -243,8 +243,7 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
 def _refuse_subagents_thread(thread_id: str, owner: AbstractBaseUser) -> None:
     if Thread.objects.filter(pk=thread_id, owner=owner.pk, root__isnull=False).exists():
         raise Conflict(
-            "This thread is a subagent's, which answers to its agent: write to the run that "
-            "started it.",
+            "This thread belongs to a subagent. Send the message to the run that started it.",
             code="subagent",
         )
 
@@ -265,7 +264,7 @@ def _thread_to_go_on_with(
     if thread is not None:
         if thread.agent_id != agent.pk:
             raise Conflict(
-                f"The thread belongs to the agent {thread.agent.slug!r}: begin a new one.",
+                f"The thread belongs to the agent {thread.agent.slug!r}. Start a new thread.",
                 code="other_agent",
             )
         if not request.workspace_is_default:

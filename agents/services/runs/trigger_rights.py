@@ -23,9 +23,11 @@ class CannotStart(NotAllowed):
 
 
 def check_may_define(trigger: Trigger, by: AbstractBaseUser) -> None:
-    """Raise `NotAllowed` unless `by` is the owner, whose rights it uses, or a superuser."""
+    """Raise `NotAllowed` unless `by` is a superuser or the owner: it uses the owner's rights."""
     if trigger.owner_id != by.pk and not _is_superuser(by):
-        raise NotAllowed("Only its owner says what is started in the owner's name.")
+        raise NotAllowed(
+            "Only its owner can change it, because its runs use the owner's permissions."
+        )
 
 
 def check_may_stop(trigger: Trigger, by: AbstractBaseUser) -> None:
@@ -39,23 +41,23 @@ def check_may_stop(trigger: Trigger, by: AbstractBaseUser) -> None:
 def check_trigger(trigger: Trigger) -> None:
     """Raise `InvalidRequest` for an invalid name, `NotFound` if the owner cannot use the agent."""
     if not trigger.name.strip():
-        raise InvalidRequest("name: Give it a name that says what it is for.")
+        raise InvalidRequest("name: Enter a name that describes its purpose.")
     try:
         check_name(trigger.name)
     except InvalidRequest as error:
         raise InvalidRequest(f"name: {error.message}") from None
     if not agents_for(trigger.owner).filter(pk=trigger.agent_id).exists():
-        raise NotFound("There is no such agent that the owner may use.", code="unknown_agent")
+        raise NotFound("The owner has no access to an agent with this name.", code="unknown_agent")
 
 
 def check_message(message: str) -> None:
     """Raise `InvalidRequest` for an invalid message. Variables in braces are not checked."""
     if not message.strip():
-        raise InvalidRequest("message: Say what the agent should do.")
+        raise InvalidRequest("message: Describe the task for the agent.")
     if len(message) > MESSAGE_CHARACTERS:
         raise InvalidRequest(f"message: At most {MESSAGE_CHARACTERS:,} characters.")
     if "\x00" in message:
-        raise InvalidRequest("message: Leave the NUL character out.")
+        raise InvalidRequest("message: Remove the NUL character.")
 
 
 def find_agent(name: str, user: AbstractBaseUser) -> Agent:
@@ -73,7 +75,8 @@ def check_can_start(trigger: Trigger) -> None:
         raise CannotStart("Its owner's account is not active.", code="owner_inactive")
     if not agents_for(owner).filter(pk=trigger.agent_id).exists():
         raise CannotStart(
-            "Its owner may not use the agent any more, or nobody may.", code="agent_lost"
+            "Its owner no longer has access to the agent, or the agent is inactive.",
+            code="agent_lost",
         )
     for _, check in collect("triggers", "START_CHECKS"):
         check(trigger)

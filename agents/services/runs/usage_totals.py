@@ -31,7 +31,7 @@ class _Sum:
 def count_ended_runs() -> int:
     """Count the replies of some ended runs; return the number of runs, 0 if none is left.
 
-    Uses a transaction of its own. Runs that other processes are counting are skipped.
+    Uses a separate transaction. Runs that other processes are counting are skipped.
     """
     ended = Run.every.filter(ended_at__isnull=False, uncounted_from__isnull=False)
     with transaction.atomic():

@@ -71,7 +71,7 @@ def lock_with_parent(run_id: str, parent_id: str | None) -> Run | None:
 
 
 def wake_due() -> bool:
-    """Wake one parked run whose time has come; return False if there is none.
+    """Wake one parked run that is due. Return False if no run is due.
 
     Only one in a transaction: two may belong to one family, which is locked from its root.
     """

@@ -58,7 +58,7 @@ class ThreadToSend:
 
 @transaction.atomic
 def next_thread_to_send(member: Member, after: str) -> ThreadToSend | None:
-    """Return the host's next family, by id, without a driver; None if there is none."""
+    """Return the host's next family, by id, without a driver, or None."""
     threads = Thread.every.filter(
         host=member.name, root=None, workspace_path="", erased_at=None, pk__gt=after
     )

@@ -53,17 +53,17 @@ class Hosts:
                     continue
                 if _COLLECTS.search(host):
                     message = (
-                        f"{host} is for collecting, shortening, or passing on what nobody signs."
+                        f"{host} collects data, shortens addresses, or serves anonymous files."
                     )
                     yield at("warning", "collecting-host", path, data, found.span(), message)
                 elif _is_public_address(host):
-                    message = f"An address in numbers, {host}, in place of a name."
+                    message = f"A numeric address, {host}, instead of a name."
                     yield at("warning", "raw-address", path, data, found.span(), message)
         if code:
             yield from self._bare(path, data)
         found = _CALLS.search(data)
         if found is not None:
-            message = "A door of a chat into which anything may be sent."
+            message = "A chat webhook, which accepts any data."
             yield at("warning", "collecting-host", path, data, found.span(), message)
 
     def _bare(self, path: str, data: bytes) -> Iterator[ScanFinding]:
@@ -76,7 +76,7 @@ class Hosts:
                 and _is_public_address(host)
                 and self._note(host, path, found.start(1))
             ):
-                message = f"An address in numbers, {host}, in place of a name."
+                message = f"A numeric address, {host}, instead of a name."
                 yield at("note", "raw-address", path, data, found.span(1), message)
 
     def _note(self, host: str, path: str, offset: int) -> bool:

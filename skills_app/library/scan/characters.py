@@ -12,21 +12,21 @@ from text_scanner.characters import character_hits, disguised
 from text_scanner.linear import compile_linear
 
 MAX_SHOWN = 5
-"""Of each kind in one file."""
+"""Findings of each kind in one file."""
 
-# Tags, changes of direction, blank letters, zero-width characters, selectors in a row. In UTF-8.
+# UTF-8 of tags, changes of direction, blank letters, zero-width characters, repeated selectors.
 _STRONG = compile_linear(
     "[\U000e0001-\U000e007f]{2}|[\u202a-\u202e\u2066-\u2069]|[\u3164\u115f\u1160\uffa0\u2800]|"
     "[\u200b\u200c\u2060-\u2064]{4}|[\ufe00-\ufe0e]{3}|[\U000e0100-\U000e01ef]{2}".encode()
 )
 _BLANK_IN_CODE = compile_linear("[\u3164\u115f\u1160\uffa0]".encode())
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
-"""All but white space."""
+"""All except white space."""
 _STRICT = {"tag-characters", "bidi-control", "variation-selectors", "zero-width"}
 
 
 def character_findings(path: str, text: str, *, code: bool) -> Iterator[ScanFinding]:
-    """Yield findings in text within the limit. SKILL.md, read first, is judged hardest."""
+    """Yield findings in text within the limit. The checks of SKILL.md are the strictest."""
     shown_of: dict[str, int] = {}
     for hit in character_hits(text):
         severity: Severity = hit.severity
@@ -48,7 +48,7 @@ def character_findings(path: str, text: str, *, code: bool) -> Iterator[ScanFind
     if found is not None:
         near = text[max(0, found.start() - 40) : found.end() + 40]
         line = text.count("\n", 0, found.start()) + 1
-        message = "A control character, as terminals take orders by."
+        message = "A control character, which can change a terminal."
         yield ScanFinding("warning", "control-character", path, line, message, shown(near))
     if code:
         yield from blank_letters(path, text.encode("utf-8", "replace"))
@@ -59,7 +59,7 @@ def blank_letters(path: str, data: bytes) -> Iterator[ScanFinding]:
     if found is not None:
         line = data.count(b"\n", 0, found.start()) + 1
         near = data[max(0, found.start() - 60) : found.end() + 60].decode("utf-8", "ignore")
-        message = "A letter that nobody sees stands in code, as a name or a text."
+        message = "An invisible letter in code, in a name or a text."
         yield ScanFinding("danger", "blank-letter", path, line, message, shown(near))
 
 
@@ -95,7 +95,7 @@ def head_findings(package: Package) -> Iterator[ScanFinding]:
             )
     for file in package.files:
         if any(disguised(word) for word in _words(file.path)):
-            message = "Letters of another script stand in for Latin ones in the file's name."
+            message = "The file's name has letters of another script that look like Latin ones."
             yield ScanFinding("warning", "mixed-scripts", file.path, 0, message, shown(file.path))
 
 

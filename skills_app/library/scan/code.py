@@ -18,7 +18,7 @@ from skills_app.library.scan.unfolding import opened, unfolded
 from text_scanner.linear import compile_linear
 
 MAX_MATCHES = 3
-"""Of one rule in one file."""
+"""Findings of one rule in one file."""
 _PER_RULE = 8_000
 """The fixed cost of a rule, in bytes."""
 _ANY_SIGN = compile_linear(b"|".join(re.escape(sign) for sign in SIGNS), any_case=True)
@@ -93,7 +93,7 @@ def _is_known_installer(match: bytes) -> bool:
 def code_findings(path: str, data: bytes, role: Role, effort: Effort) -> Iterator[ScanFinding]:
     """Yield findings of rules on `data` and its encoded parts, and combinations for code.
 
-    Yields no more when `effort` is used up.
+    Stops when `effort` is used up.
     """
     plain = rule_findings(path, data, role, effort)
     yield from plain

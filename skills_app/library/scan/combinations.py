@@ -95,17 +95,17 @@ class Combination:
 
 
 _NETWORK = (_CONNECTS, _DROPS)
-"""Parts that are harmless with an address of the same machine."""
+"""Parts that are harmless with an address of this machine."""
 
 COMBINATIONS: tuple[Combination, ...] = (
     Combination("secrets-sent", "Reads a file of secrets, and sends data", (_SECRET, _READS, _SENDS)),
-    Combination("secrets-sent", "Takes keys or the whole environment, and sends data", (_STORE, _SENDS)),
-    Combination("secrets-sent", "Goes through all files of a person, and sends data", (_HOME, _SENDS)),
-    Combination("secrets-sent", "Watches what a person copies or sees, and sends it", (_PEEKS, _ENDLESS, _SENDS)),
-    Combination("reverse-shell", "Gives a shell to somebody elsewhere", (_CONNECTS, _SHELLS)),
+    Combination("secrets-sent", "Reads keys or the whole environment, and sends data", (_STORE, _SENDS)),
+    Combination("secrets-sent", "Reads all files of a person, and sends data", (_HOME, _SENDS)),
+    Combination("secrets-sent", "Records a person's clipboard or screen, and sends it", (_PEEKS, _ENDLESS, _SENDS)),
+    Combination("reverse-shell", "Gives a shell to a remote machine", (_CONNECTS, _SHELLS)),
     Combination("remote-code", "Downloads a program and runs it", (_WINDOWS_GETS, _WINDOWS_RUNS)),
-    Combination("tunnel", "Serves files of this machine to everybody", (_SERVES, _TUNNELS)),
-    Combination("persistence", "Stays, and runs hidden or from elsewhere", (_STAYS, _WRITES, _HIDES)),
+    Combination("tunnel", "Serves files of this machine publicly", (_SERVES, _TUNNELS)),
+    Combination("persistence", "Stays installed, and runs hidden or remote code", (_STAYS, _WRITES, _HIDES)),
     Combination("remote-code", "Downloads text and runs it", (_RUNS, _FETCHES)),
     Combination("remote-code", "Downloads a program and runs it", (_DROPS, _MARKS)),
     Combination("ransom", "Encrypts all files, and removes them", (_ENCRYPTS, _ALL_FILES, _REMOVES, _ENDINGS)),
@@ -125,7 +125,7 @@ _ARGUMENTS = 200
 
 
 def _outside(part: Any, data: bytes) -> Any:
-    """Return the first match of `part` that is no connection to this machine itself."""
+    """Return the first match of `part` that is not a connection to this machine."""
     for match in part.finditer(data):
         addresses = len(_ADDRESSES.findall(match[0]))
         if addresses and addresses == len(_LOOPBACK_ADDRESSES.findall(match[0])):

@@ -13,7 +13,7 @@ Group = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`name` for people. `suffixes`: the extensions that such a file normally has."""
+    """`name` for people. `suffixes`: the normal extensions of this type."""
 
     group: Group
     name: str
@@ -77,7 +77,7 @@ _LOOKED_AT = 65_536
 
 
 def kind_of(path: str, data: bytes) -> Kind:
-    """Return the kind of a file. Text has no NUL and is mostly UTF-8."""
+    """Return the kind of a file. Text contains no NUL and is mostly UTF-8."""
     if data[:2] == b"MZ" and b"PE\0\0" in data[:1024]:
         return Kind("program", "Windows program")
     for offset, magic, kind in _MAGIC:

@@ -1,4 +1,4 @@
-"""Code that is hidden from readers."""
+"""Find code that is hidden from readers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def obfuscation_findings(path: str, data: bytes) -> Iterator[ScanFinding]:
         if _IMAGE.search(data[max(0, found.start() - 100) : found.start()]):
             continue
         if entropy(stretch[:4096]) >= 4.0 or stretch.startswith(b"\\x"):
-            message = f"{len(stretch):,} characters in a row that are encoded."
+            message = f"{len(stretch):,} encoded characters in a row."
             span = (found.start(), found.start() + 80)
             yield at("warning", "blob", path, data, span, message)
             break
@@ -44,7 +44,7 @@ def obfuscation_findings(path: str, data: bytes) -> Iterator[ScanFinding]:
             path,
             data,
             first.span(),
-            "Names that a tool made up to hide what code does.",
+            "Generated names that hide the purpose of code.",
         )
 
 

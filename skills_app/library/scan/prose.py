@@ -73,7 +73,7 @@ def _names_secret(text: str, finding: Finding) -> bool:
 
 
 def description_findings(package: Package) -> Iterator[ScanFinding]:
-    """Yield findings in the description: it is in every prompt, so it is judged hardest."""
+    """Yield findings in the description: which every prompt contains: the strictest checks."""
     found = scan(package.head.description)
     for finding in found:
         if finding.pattern in _TOLD_ELSEWHERE:

@@ -18,11 +18,11 @@ from skills_app.library.scan.text import at
 from text_scanner.linear import compile_linear
 
 PROSE_BYTES = 150_000
-"""Prose of a package that is read for its meaning; 100 kB take 50 ms, the worst text 180. It is
-more than a loaded skill gives the model.
+"""Characters of a package's prose that are examined; 100 kB take 50 ms, at most 180 ms. A loaded
+skill gives the model fewer.
 """
 CODE_BYTES = 2_000_000
-"""Text that all rules are tried on."""
+"""Text that all rules examine."""
 EFFORT = 45_000_000
 """Bytes that the rules examine, summed over the rules. Of 1,155 public packages one needs 41
 million, the others at most 28.
@@ -87,10 +87,10 @@ class _ScanLimit:
     def left_out(self) -> Iterator[ScanFinding]:
         for what, paths in self.skipped.items():
             message = (
-                f"More {what} than the scan reads as a whole: {len(paths):,} files were only "
-                "looked through for the plainest signs."
+                f"More {what} than the scan reads completely: it searched {len(paths):,} files "
+                "only for the plainest signs."
             )
-            # Volume is also a way to hide.
+            # Large files can also hide code.
             severity = "warning" if what == "code" else "note"
             if SKILL_FILE in paths:
                 # The model follows it: of 4,136 public ones two are longer.
@@ -99,8 +99,8 @@ class _ScanLimit:
             yield ScanFinding(severity, "not-read", paths[0], 0, message)  # type: ignore[arg-type]
         if self.dense:
             message = (
-                f"So full of what the rules look for that {len(self.dense):,} files were not read "
-                "to their end."
+                f"The rules match so often that the scan stopped before the end of "
+                f"{len(self.dense):,} files."
             )
             yield ScanFinding("danger", "not-read", self.dense[0], 0, message)
 
@@ -152,7 +152,7 @@ def _as_utf8(data: bytes) -> bytes:
 def _plain_signs(file: PackageFile, *, told: str) -> Iterator[ScanFinding]:
     found = _PLAIN.search(file.data)
     if found is not None:
-        message = "A sign of code or orders in a file that was not read as a whole."
+        message = "A sign of code or orders in a file that the scan did not read completely."
         yield at(told, "plain-sign", file.path, file.data, found.span(), message)  # type: ignore[arg-type]
 
 
@@ -179,9 +179,9 @@ def file_findings(file: PackageFile, kind: Kind) -> Iterator[ScanFinding]:
         return ScanFinding(severity, code, file.path, 0, message)
 
     if kind.group == "program":
-        yield found("danger", "program", f"{kind.name}, {size}: nobody can read what it does.")
+        yield found("danger", "program", f"{kind.name}, {size}: reviewers cannot read it.")
     elif kind.group == "bytecode":
-        yield found("warning", "bytecode", f"{kind.name}, {size}: nobody can read what it does.")
+        yield found("warning", "bytecode", f"{kind.name}, {size}: reviewers cannot read it.")
     elif kind.group == "archive":
         secret = (
             kind.name == "zip archive" and bool(file.data[6] & 1) if len(file.data) > 6 else False
@@ -189,8 +189,8 @@ def file_findings(file: PackageFile, kind: Kind) -> Iterator[ScanFinding]:
         yield found(
             "danger" if secret else "warning",
             "archive",
-            f"{kind.name}{' under a password' if secret else ''}, {size}: what is in it is not "
-            "looked at.",
+            f"{kind.name}{' with a password' if secret else ''}, {size}: its contents are not "
+            "examined.",
         )
     elif kind.group == "data":
         severity: Severity = "note" if kind.suffixes else "warning"
@@ -200,7 +200,7 @@ def file_findings(file: PackageFile, kind: Kind) -> Iterator[ScanFinding]:
     if kind is OFFICE and b"vbaProject.bin" in file.data:
         yield found("danger", "macro", "An office file with a macro, which runs when it is opened.")
     if kind.name == "PDF" and (b"/JavaScript" in file.data or b"/Launch" in file.data):
-        yield found("warning", "macro", "A PDF that runs something when it is opened.")
+        yield found("warning", "macro", "A PDF that runs code when it is opened.")
     if kind.group != "text":
         yield from _disguised(file, kind, suffix)
     elif suffix in _PROGRAM:

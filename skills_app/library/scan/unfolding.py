@@ -20,7 +20,7 @@ from typing import Any
 from text_scanner.linear import compile_linear
 
 MAX_STRETCHES = 500
-"""Stretches of one file that are tried, of each encoding."""
+"""Stretches of each encoding that are decoded in one file."""
 MAX_OPENED = 200_000
 """Bytes of the decoded stretches of one encoding."""
 MAX_STRINGS = 200_000

@@ -1,4 +1,4 @@
-"""A skill as the search reads it: its words, and how certainly it is about each."""
+"""Analyse a skill for the search: its words, and how certainly it is about each."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from skills_app.library.search.query import Direction, between, direction, rarit
 from skills_app.library.search.tokens import STOP, stems, vocabulary
 
 MAX_BODY = 6_000
-"""Characters of a body that are read. What follows is about details: with it, requests over 180
-public skills find the right one less often, and reading takes three times as long.
+"""Characters of a body that are read. The rest is about details: with it, requests over 180 public
+skills find the right one less often, and reading takes three times as long.
 """
 MAX_FILES = 100
 

@@ -1,6 +1,4 @@
-"""A request as wants, and the words in a skill that answer each.
-
-Knowledge about single words: how much each says, and which words it occurs near.
+"""Turn a request into wants, and find the words in a skill that answer each.
 
 `tests/skills_app/library/search/train.py` learned `words.tsv` from public skills and handbooks: per
 stem how rare it is (0 to 100) and its direction in a space of words, DIMENSIONS numbers of 4 bits.
@@ -95,7 +93,7 @@ PHRASE_RARITY = 1.0
 SHORTEST_CORRECTED = 5
 """Letters of the shortest stem that can be a typing error: short ones are similar to many words."""
 CORRECTED = 0.8
-"""How well a word that differs in one letter answers a word that nothing knows."""
+"""How well a word that differs in one letter answers an unknown word."""
 MOST_CORRECTIONS, MOST_CORRECTED = 2, 10
 """Words for one typing error, the likeliest ones first; corrected words of one query."""
 
@@ -183,7 +181,7 @@ def read_query(text: str) -> Query:
 
 
 class _Meant:
-    """Finds what a word of a query can mean apart from its stem: typing errors, other spellings."""
+    """Finds other meanings of a word in a query than its stem: typing errors, other spellings."""
 
     def __init__(self) -> None:
         self._left = MOST_CORRECTED

@@ -50,7 +50,7 @@ def archive_package(data: bytes, filename: str) -> tuple[Package | None, list[Pr
         message = f"The archive exceeds the limit of {limits.ARCHIVE_BYTES:,} bytes."
         return None, [error("too_large", message)]
     if not data.startswith((b"PK\3\4", b"PK\5\6")):
-        message = "It is no zip archive: pack the skill's directory as .zip or .skill."
+        message = "It is not a zip archive: pack the skill's directory as .zip or .skill."
         return None, [error("archive", message)]
     try:
         entries = read_entries(data, 2 * limits.FILES)
@@ -89,7 +89,7 @@ def _entry_problems(entries: list[ZipEntry]) -> list[Problem]:
         elif kind not in (0, wanted):
             message = "It is neither a plain file nor a directory: leave it out."
         elif entry.is_directory and (entry.size or entry.packed > _NOTHING_PACKED):
-            message = "It is a directory with content: pack it anew."
+            message = "It is a directory with content: pack it again."
         else:
             continue
         problems.append(error("special", message, shown_path(entry.name)))
@@ -113,7 +113,7 @@ def _top_directory(names: list[str]) -> tuple[str, list[Problem]]:
         return "", [error("missing", "Missing required file: SKILL.md, which makes it a skill.")]
     shown = ", ".join(map(shown_path, skills[:5])) + (" …" if len(skills) > 5 else "")
     if len(skills) > 1:
-        message = f"The archive holds several skills ({shown}): pack each by itself."
+        message = f"The archive contains several skills ({shown}): pack each separately."
     else:
         message = f"SKILL.md is at {shown}: pack it at the root, or one directory that has all."
     return "", [error("missing", message)]
@@ -170,5 +170,5 @@ def _content(data: bytes, entry: ZipEntry, limit: int) -> bytes | None:
 
 def _damaged(entry: ZipEntry) -> InvalidSkill:
     return InvalidSkill(
-        f"{shown_path(entry.name)} is damaged or has another size than it says: pack it anew."
+        f"{shown_path(entry.name)} is damaged or has another size than stated: pack it again."
     )

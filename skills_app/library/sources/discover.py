@@ -74,7 +74,7 @@ def read_each(
                     problems[place] = list(wrong)
                 elif package.head.name in packages:
                     first = places[package.head.name]
-                    message = f"{first} is called {package.head.name} already: rename one of them."
+                    message = f"{first} is already called {package.head.name}: rename one of them."
                     problems[place] = [error("name_taken", message)]
                 else:
                     packages[package.head.name], places[package.head.name] = package, place
@@ -90,7 +90,7 @@ def read_each(
 
 
 class _Search:
-    """One walk, from open directories, so that no link can be put in its way."""
+    """One walk from open directories, so that nobody can insert a link."""
 
     def __init__(self) -> None:
         self.limits = SkillSettings.now()

@@ -1,7 +1,7 @@
-"""A package from a directory of this host, whose contents may belong to an attacker.
+"""Read a package from a directory of this host. An attacker may control its contents.
 
-No link is followed, nothing outside is opened, only plain files are read, and each only as far as
-its limit. A concurrent change is a problem, not an exception.
+The reader follows no links, opens no files outside, and reads only plain files, up to their limit.
+A concurrent change is a problem, not an exception.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Reader:
         self.is_full = False
 
     def read(self, directory: int, prefix: str, depth: int) -> None:
-        """Read the contents of the open `directory`, whose path in the package is `prefix`."""
+        """Read the contents of the open `directory`. `prefix` is its path in the package."""
         with os.scandir(directory) as entries:
             names = [entry.name for entry in islice(entries, self.entries_left + 1)]
         self.entries_left -= len(names)
@@ -146,7 +146,7 @@ class _Reader:
             called = _KINDS.get(kind, "a special file")
             self._refuse("special", f"It is {called}: put a plain file there instead.", path)
         elif depth >= self.limits.DEPTH:
-            message = f"It lies deeper than {self.limits.DEPTH} directories: move it up."
+            message = f"It is deeper than {self.limits.DEPTH} directories: move it up."
             self._refuse("path", message, path)
         else:
             below = os.open(name, DIRECTORY, dir_fd=directory)
@@ -163,7 +163,7 @@ class _Reader:
         with os.fdopen(os.open(name, _FILE, dir_fd=directory), "rb") as stream:
             status = os.fstat(stream.fileno())
             if not stat.S_ISREG(status.st_mode):
-                self._refuse("special", "It is no plain file: put one there instead.", path)
+                self._refuse("special", "It is not a plain file: put one there instead.", path)
                 return
             data = b"" if status.st_size > limit else stream.read(limit + 1)
         if status.st_size > limit or len(data) > limit:

@@ -101,7 +101,7 @@ class _Reader:
 def package_signature(directory: int, name: str, path: str) -> tuple[bytes | None, int]:
     """Return (a signature of all entries of the open `directory`, their newest time in ns).
 
-    The signature is None if there are more entries than a package may have.
+    The signature is None if there are too many entries for a package.
     """
     digest = hashlib.blake2b(f"{name}\0{path}\0".encode("utf-8", "surrogateescape"), digest_size=24)
     left = 2 * SkillSettings.now().FILES

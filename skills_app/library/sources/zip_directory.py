@@ -1,8 +1,8 @@
 """The central directory of a zip archive, checked against the rest of the archive.
 
-Readers of zip files disagree about archives that contradict themselves, so that one program shows a
-reviewer other files than another unpacks. Here every byte belongs to one entry, and each entry is
-described twice in the same way, or the archive is refused.
+Readers of zip files disagree about archives that contradict themselves, so one program may show a
+reviewer other files than another program unpacks. Here every byte must belong to one entry, and the
+two descriptions of each entry must agree.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _read_local(data: bytes, record: _Record, free: int, end: int) -> tuple[ZipE
     wanted = (record.crc, record.packed, record.size)
     later = bool(flags & _DESCRIPTOR)
     if said != meant or (sizes != wanted and not (later and _unsaid(sizes, wanted))):
-        raise _damaged(f"{name!a} says something else of itself than the directory")
+        raise _damaged(f"{name!a} contradicts the directory")
     _require_one_name(record.raw_name, name, local_extra)
     if later:
         after = _after_descriptor(data, record, after, end)
@@ -192,7 +192,7 @@ def _name_of(record: _Record) -> str:
         name = record.raw_name.decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidSkill(
-            f"The archive holds the name {ascii(record.raw_name)[2:-1]}, which is not UTF-8: "
+            f"The archive contains the name {ascii(record.raw_name)[2:-1]}, which is not UTF-8: "
             "rename the file."
         ) from None
     _require_one_name(record.raw_name, name, record.extra)
@@ -220,4 +220,4 @@ def _extra_fields(extra: bytes) -> dict[int, bytes]:
 
 
 def _damaged(reason: str) -> InvalidSkill:
-    return InvalidSkill(f"The archive is damaged or made to deceive: {reason}. Pack it anew.")
+    return InvalidSkill(f"The archive is damaged or made to deceive: {reason}. Pack it again.")

@@ -5,11 +5,8 @@ that; it belongs to the account of this process. Its bytes come from the databas
 packages by hard links to `<store>/packages/<hash>/`. The key depends on names and hashes, not on
 rows: databases may share a store.
 
-Only this account should be able to change the store, and a store that others can change is refused.
-Existing contents are hashed when this process uses them for the first time; invalid ones are moved
-away and made again.
-
-Checks of the store of unpacked skills: only this account can change it, and it is unchanged.
+A store that other accounts can change is refused. This process hashes existing contents at their
+first use, moves invalid ones away, and creates them again.
 """
 
 from __future__ import annotations
@@ -135,7 +132,7 @@ def _is_good(target: Path, check: Callable[[], bool]) -> bool:
     if check():
         _checked[str(target)] = now
         return True
-    logger.error("skills in the store are not what they were and are made anew: %s", target)
+    logger.error("skills in the store have changed and are unpacked again: %s", target)
     aside = target.parent / f"{ASIDE}{secrets.token_hex(8)}"
     try:
         os.rename(target, aside)
@@ -167,7 +164,7 @@ def _write_package(
     files = files_of(skill.version_id)
     digest = hash_files((file.path, file.executable, file.sha256) for file in files)
     if digest != skill.content_hash:
-        raise ValueError(f"The stored files of the skill {skill.name} are not what they were.")
+        raise ValueError(f"The stored files of the skill {skill.name} have changed.")
     for file in files:
         _write(place, file)
 
@@ -243,7 +240,7 @@ def _files(directory: Path, prefix: str) -> Iterator[tuple[str, bool, str]]:
                 continue
             mode = stat.S_IMODE(status.st_mode)
             if not stat.S_ISREG(status.st_mode) or mode not in (_EXECUTABLE, _SCRIPT, _PLAIN):
-                raise ValueError(f"{path} is no file of a package")
+                raise ValueError(f"{path} is not a file of a package")
             descriptor = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -258,13 +255,14 @@ def check_place(store: Path) -> None:
     if status.st_uid != own:
         raise OSError(
             f"The store of skills {place} belongs to uid {status.st_uid}, and this process is uid "
-            f"{own}: set VEL_SKILLS['STORE'] to a directory of its own."
+            f"{own}: set VEL_SKILLS['STORE'] to another directory."
         )
     for directory in (place, *place.parents):
         if why := _open_to_others(directory, own):
             raise OSError(
                 f"The store of skills {place} is not safe: {why}, so another account could change "
-                "what agents run. Change that, or set VEL_SKILLS['STORE'] to another directory."
+                "the code that agents run. Change that, or set VEL_SKILLS['STORE'] to another "
+                "directory."
             )
     if own == 0 and (closed := unreachable_directory(place, uid_for(0))) is not None:
         raise OSError(

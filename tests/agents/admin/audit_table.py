@@ -147,7 +147,7 @@ def _hook(**fields: Any) -> InboundWebhook:
 
 
 def _owned_by_root(model: str, **data: Any) -> Any:
-    """Return the creation of a row as a superuser, whose form also has the owner."""
+    """Return the creation of a row by a superuser. This form also has the owner."""
 
     def send(client: Client) -> Any:
         owner = User.objects.get(username="root").pk

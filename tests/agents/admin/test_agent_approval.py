@@ -28,7 +28,7 @@ def errors_of(client: Any, **typed: Any) -> dict[str, list[str]]:
     return {name: list(found) for name, found in response.context["adminform"].form.errors.items()}
 
 
-def test_all_of_it_is_saved_with_a_version():
+def test_all_approval_settings_are_saved_with_a_version():
     group = Group.objects.create(name="leads")
     client = client_of(rows.superuser())
 
@@ -55,7 +55,7 @@ def test_all_of_it_is_saved_with_a_version():
 
 
 @pytest.mark.slow
-def test_what_changed_is_in_the_versions_without_what_says_nothing():
+def test_the_versions_list_changes_without_unchanged_values():
     agent = rows.agent("helper", name="Helper")
     client = client_of(rows.superuser())
 
@@ -89,7 +89,7 @@ def test_what_changed_is_in_the_versions_without_what_says_nothing():
         ("approval_rules", [{**DENY, "when": {"port": 1}}], "rule 1, when.port: "),
     ],
 )
-def test_what_does_not_fit_is_an_error_of_its_field_that_names_the_rule(field, typed, complaint):
+def test_an_invalid_value_is_an_error_of_its_field_with_the_rule(field, typed, complaint):
     if typed == {}:
         typed = {"tool": "ls"}
     found = errors_of(client_of(rows.superuser()), **{field: json.dumps(typed)})

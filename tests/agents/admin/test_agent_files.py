@@ -46,7 +46,7 @@ def test_a_file_is_shown_then_imported_as_it_was_shown():
     assert text_of(exported) == TEXT
 
 
-def test_what_has_changed_since_is_shown_anew():
+def test_a_file_changed_since_the_preview_is_shown_again():
     client = client_of(rows.superuser())
     agent = rows.agent("helper", name="Helper")
     base = client.post(reverse(IMPORT), {"text": TEXT}).context["plan"].base
@@ -82,7 +82,7 @@ def test_a_hostile_file_is_text():
     )
 
 
-def test_who_may_not_define_agents_cannot_import():
+def test_importing_needs_the_permission_to_define_agents():
     client = client_of(rows.staff("viewer", "view_agent"))
     assert client.get(reverse(IMPORT)).status_code == 403
     assert client.post(reverse(IMPORT), {"text": TEXT}).status_code == 403
@@ -122,12 +122,12 @@ def test_trying_starts_a_run_of_ones_own_with_the_stored_version():
     assert Run.objects.count() == 1
 
 
-def test_who_may_not_use_an_agent_cannot_try_it():
+def test_trying_an_agent_needs_the_permission_to_use_it():
     agent = rows.agent("helper", everyone=False)
     url = reverse("admin:agents_agent_try", args=[agent.pk])
 
     viewer = client_of(rows.staff("viewer", "view_agent"))
-    assert "not among those who may start runs" in text_of(viewer.get(url))
+    assert "because it is not shared with you" in text_of(viewer.get(url))
     assert viewer.post(url, {"message": "Hello"}).status_code == 400
     assert client_of(rows.staff("other")).post(url, {"message": "Hello"}).status_code == 403
     assert not Run.objects.exists()

@@ -45,7 +45,7 @@ def test_a_schema_is_kept_in_its_order_and_shown_again() -> None:
         ({"system_prompt": "Hi {{user.nmae}}"}, "there is no variable {{user.nmae}}"),
     ],
 )
-def test_what_is_wrong_is_told_at_the_field(changes: dict[str, object], told: str) -> None:
+def test_errors_appear_at_their_field(changes: dict[str, object], told: str) -> None:
     response = client_of(rows.superuser()).post(reverse(ADD), form(**changes))
     assert response.status_code == 200
     (name,) = changes
@@ -54,7 +54,7 @@ def test_what_is_wrong_is_told_at_the_field(changes: dict[str, object], told: st
     assert not Agent.objects.exists()
 
 
-def test_what_only_looks_like_a_variable_is_said() -> None:
+def test_text_that_looks_like_a_variable_gets_a_warning() -> None:
     client = client_of(rows.superuser())
     prompt = "{{date}} {{ date }} {{foo}} {{{{user.name}}\u202e"
     response = client.post(reverse(ADD), form(system_prompt=prompt), follow=True)
@@ -62,7 +62,7 @@ def test_what_only_looks_like_a_variable_is_said() -> None:
     assert told == ["These stay in the prompt as they are, as text: {{ date }}, {{foo}}."]
 
 
-def test_a_note_to_the_model_stands_below_the_answer_that_it_is_about() -> None:
+def test_a_note_to_the_model_is_below_its_answer() -> None:
     rows.agent("helper")
     root = rows.superuser()
     run = rows.run(root, slug="helper")
@@ -75,7 +75,7 @@ def test_a_note_to_the_model_stands_below_the_answer_that_it_is_about() -> None:
     text = text_of(client_of(root).get(page_url(run)))
     assert (
         text.index("Three beans.")
-        < text.index("Vel told the model")
+        < text.index("message from Vel to the model")
         < text.index("It does not fit")
     )
     assert "\u202e" not in text

@@ -73,12 +73,12 @@ def test_a_new_agent_is_saved_with_its_first_version():
 def test_the_slug_of_an_agent_of_vels_own_is_not_taken(slug: str):
     page = client_of(rows.superuser()).post(reverse(ADD), form(slug=slug))
 
-    assert "choose another one" in text_of(page)
+    assert "Choose another slug" in text_of(page)
     assert not Agent.objects.filter(slug=slug).exists()
 
 
 @pytest.mark.slow
-def test_a_change_is_a_version_and_shows_what_it_changed():
+def test_a_change_makes_a_version_that_lists_its_changes():
     root = rows.superuser()
     agent = rows.agent("helper", name="Helper", system_prompt="You are kind.\nYou are quick.")
     client = client_of(root)
@@ -93,7 +93,7 @@ def test_a_change_is_a_version_and_shows_what_it_changed():
     assert '<del class="vel-removed">500</del> → <ins class="vel-added">40</ins>' in text
 
 
-def test_a_save_that_changes_nothing_for_runs_makes_no_version():
+def test_a_save_without_effect_on_runs_makes_no_version():
     agent = rows.agent("helper", name="Helper")
 
     client_of(rows.superuser()).post(page_url(agent), form(description="Only a note."))
@@ -138,7 +138,7 @@ def test_versions_are_not_changed_through_the_page():
         ("slug", "not a slug", "valid “slug”"),
     ],
 )
-def test_what_does_not_fit_is_an_error_of_its_field(field, typed, complaint):
+def test_an_invalid_value_is_an_error_of_its_field(field, typed, complaint):
     response = client_of(rows.superuser()).post(reverse(ADD), form(**{field: typed}))
 
     assert response.status_code == 200
@@ -148,7 +148,7 @@ def test_what_does_not_fit_is_an_error_of_its_field(field, typed, complaint):
     assert not Agent.objects.exists()
 
 
-def test_what_only_the_service_refuses_is_an_error_of_its_field_too():
+def test_a_refusal_by_the_service_is_also_an_error_of_its_field():
     response = client_of(rows.superuser()).post(
         reverse(ADD), form(allowed_hosts='["https://example.org/"]')
     )
@@ -165,7 +165,7 @@ def test_what_only_the_service_refuses_is_an_error_of_its_field_too():
         ("integrations", ["slack"]),
     ],
 )
-def test_what_a_profile_would_leave_out_is_an_error_of_its_field(field, typed):
+def test_a_value_that_the_profile_ignores_is_an_error_of_its_field(field, typed):
     given = form(profile="sandbox_only", **{field: typed})
     if typed == "":
         del given[field]
@@ -198,7 +198,7 @@ def test_with_the_permission_the_sandbox_is_changed():
     assert (agent.network, agent.command_timeout) == ("allowlist", 60)
 
 
-def test_an_agent_that_was_used_is_not_deleted_and_the_page_says_why():
+def test_a_used_agent_is_not_deleted_and_the_page_gives_the_reason():
     run = rows.run(rows.user())
     agent = run.agent_version.agent
     client = client_of(rows.superuser())
@@ -213,7 +213,7 @@ def test_an_agent_that_was_used_is_not_deleted_and_the_page_says_why():
     assert Agent.objects.filter(pk=agent.pk).exists()
 
 
-def test_an_agent_that_nobody_used_is_deleted():
+def test_an_unused_agent_is_deleted():
     agent = rows.agent("unused")
 
     client_of(rows.superuser()).post(
@@ -223,7 +223,7 @@ def test_an_agent_that_nobody_used_is_deleted():
     assert not Agent.objects.exists()
 
 
-def test_a_duplicate_belongs_to_who_made_it_and_is_shared_with_nobody():
+def test_a_duplicate_belongs_to_its_creator_and_is_not_shared():
     root = rows.superuser()
     agent = rows.agent("helper", name="Helper", network="full", system_prompt="Hi.", everyone=True)
     agent.groups.add(Group.objects.create(name="all"))
@@ -240,7 +240,7 @@ def test_a_duplicate_belongs_to_who_made_it_and_is_shared_with_nobody():
         assert (copy.system_prompt, copy.network, copy.version) == ("Hi.", "full", 1)
 
 
-def test_a_duplicate_gives_nobody_a_network_that_they_may_not_give():
+def test_a_duplicate_needs_the_permission_for_its_network():
     agent = rows.agent("helper", network="full", command_timeout=600)
     client = client_of(rows.staff("editor", "add_agent", "view_agent"))
 
@@ -258,14 +258,14 @@ def test_duplicating_needs_the_permission_to_add():
     assert Agent.objects.count() == 1
 
 
-def test_who_may_view_an_agent_reads_it_and_its_versions():
+def test_a_viewer_reads_an_agent_and_its_versions():
     agent = rows.agent("helper", system_prompt="You are kind.")
     client = client_of(rows.staff("reader", "view_agent"))
 
     text = text_of(client.get(page_url(agent)))
 
     assert "You are kind." in text
-    assert "the first version" in text
+    assert "First version" in text
     assert client.post(page_url(agent), form()).status_code == 403
 
 
@@ -281,7 +281,7 @@ def test_the_list_shows_provider_and_model_in_force(settings):
 
 
 @pytest.mark.slow
-def test_the_list_and_the_page_ask_no_more_queries_for_many_rows_than_for_few():
+def test_the_list_and_the_page_need_no_more_queries_for_many_rows_than_for_few():
     agent = rows.agent("helper", name="Helper")
     client = client_of(rows.superuser())
     client.get(page_url(agent))

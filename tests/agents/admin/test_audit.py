@@ -32,7 +32,7 @@ def errors_of(response: Any) -> Any:
     return form and form.form.errors
 
 
-def test_nothing_in_the_admin_is_forgotten():
+def test_every_change_in_the_admin_is_recorded():
     """Add a new action of the admin to one of the tables of `audit_table`."""
     request = RequestFactory().get("/")
     request.user = rows.superuser()
@@ -74,7 +74,7 @@ def test_several_are_deleted_with_an_entry_each():
     assert sorted(deleted) == ["one", "two"]
 
 
-def test_what_changed_is_told_before_and_after():
+def test_an_entry_shows_values_before_and_after():
     ada = rows.user()
     team = Group.objects.create(name="team")
     may = Permission.objects.get(codename="approve_toolcall")
@@ -98,7 +98,7 @@ def test_what_changed_is_told_before_and_after():
     assert "agents.approve_toolcall" in text
 
 
-def test_nobody_changes_or_deletes_an_entry():
+def test_entries_cannot_be_changed_or_deleted():
     root = rows.superuser()
     rows.agent("helper")
     entry = AuditEntry.objects.get()
@@ -130,7 +130,7 @@ def test_nobody_changes_or_deletes_an_entry():
     assert AuditEntry.objects.get().created_at == entry.created_at
 
 
-def test_entries_outlast_who_wrote_them():
+def test_entries_outlast_their_authors():
     ada = rows.user()
     record("x.y", ada, by=ada)
     client_of(rows.superuser()).post(
@@ -204,7 +204,7 @@ def test_the_list_is_filtered_searched_and_exported():
     assert client_of(root).get(reverse(CSV)).status_code == 200
 
 
-def test_who_lacks_the_permission_sees_nothing():
+def test_without_the_permission_nothing_is_shown():
     rows.agent("helper")
     entry = AuditEntry.objects.get()
     client = client_of(rows.staff("ed", "view_agent", "change_agent", "view_all_runs"))

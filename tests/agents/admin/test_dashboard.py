@@ -31,7 +31,7 @@ def parts_of(person: Any) -> dict[str, Any]:
     return response.context["parts"]
 
 
-def test_it_counts_runs_failures_use_and_what_waits():
+def test_it_counts_runs_failures_use_and_pending_work():
     root, ada = rows.superuser(), rows.user()
     failed = rows.put(rows.run(ada), RunStatus.FAILED)
     rows.reply(failed, 1, "well")
@@ -100,7 +100,7 @@ def test_everybody_sees_only_their_part():
     assert set(parts_of(rows.staff("auditor", "view_auditentry"))) == {"days", "audit"}
 
 
-def test_work_that_nobody_takes_is_said_loudly():
+def test_unclaimed_and_late_work_is_counted():
     ada, now = rows.user(), timezone.now()
     OrmQ.objects.all().delete()
     run = rows.put(rows.run(ada), RunStatus.RUNNING)
@@ -119,10 +119,10 @@ def test_work_that_nobody_takes_is_said_loudly():
     assert (state.tasks, state.driven, state.lost, state.is_late) == (1, 1, 1, True)
     assert 90 <= (state.oldest_seconds or 0) < 120
     text = text_of(client_of(rows.superuser()).get(reverse("admin:index")))
-    assert "nobody takes it" in text
+    assert "no worker has taken it" in text
 
 
-def test_what_agents_write_is_text_and_cost_does_not_grow_with_rows():
+def test_output_of_agents_is_text_and_queries_do_not_grow_with_rows():
     root, ada = rows.superuser(), rows.user()
     rows.asked(rows.run(ada), tool="<script>\u202e")
     client = client_of(root)
@@ -141,7 +141,7 @@ def test_what_agents_write_is_text_and_cost_does_not_grow_with_rows():
     assert queries() == first
 
 
-def test_the_login_page_is_there_for_whoever_is_not_signed_in():
+def test_visitors_who_are_not_signed_in_get_the_login_page():
     response = Client().get(reverse("admin:login"))
 
     assert response.status_code == 200

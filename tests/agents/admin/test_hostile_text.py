@@ -90,7 +90,7 @@ def test_markup_is_escaped_on_every_page():
 
 
 @pytest.mark.django_db
-def test_our_pages_have_no_script_or_style_of_their_own_within_them():
+def test_our_pages_have_no_inline_scripts_or_styles():
     run = rows.run(rows.user())
     request = rows.asked(run)
     client = client_of(rows.superuser())
@@ -115,7 +115,7 @@ def test_our_pages_have_no_script_or_style_of_their_own_within_them():
         ("tab\tand\nline ü 漢 🙂", "tab\tand\nline ü 漢 🙂"),
     ],
 )
-def test_what_cannot_be_seen_is_written_as_a_code_point(written, seen):
+def test_invisible_characters_appear_as_code_points(written, seen):
     assert visible(written) == seen
 
 
@@ -141,7 +141,7 @@ def test_a_result_that_was_cut_anywhere_is_still_shown(end):
     text.text.encode()
 
 
-def test_a_text_says_how_long_it_is_and_what_is_missing():
+def test_a_cut_text_states_its_length_and_the_missing_part():
     text = shown("ab\n" * 10_000)
 
     assert text.is_folded

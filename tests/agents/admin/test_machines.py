@@ -29,7 +29,7 @@ def host(name: str, silent: float = 0, **more: Any) -> Machine:
     )
 
 
-def test_the_list_says_what_state_each_is_in(root: User) -> None:
+def test_the_list_shows_the_state_of_each_host(root: User) -> None:
     for name, more in {
         "busy": {},
         "quiet": {"silent": 1_000},
@@ -68,19 +68,19 @@ def test_the_list_takes_as_many_statements_for_many_as_for_one(
         client.get(list_url(Machine))
 
 
-def test_draining_the_only_one_says_why_not(root: User) -> None:
+def test_draining_the_only_host_is_refused_with_a_reason(root: User) -> None:
     answer = act(client_of(root), "drain", host("only"))
-    assert "No other host lives" in messages_of(answer)[0]
+    assert "No other host is alive" in messages_of(answer)[0]
     assert not Machine.objects.get().is_draining
 
 
-def test_one_that_lives_is_not_declared_dead(root: User) -> None:
+def test_a_living_host_is_not_declared_dead(root: User) -> None:
     answer = act(client_of(root), "declare_dead", host("busy"))
-    assert "sign of life" in messages_of(answer)[0]
+    assert "heartbeat" in messages_of(answer)[0]
     assert Machine.objects.get().dead_at is None
 
 
-def test_who_may_only_look_gets_no_action() -> None:
+def test_a_viewer_gets_no_actions() -> None:
     reader = rows.staff("reader", "view_machine")
     host("other")
     one = host("one")
@@ -91,8 +91,8 @@ def test_who_may_only_look_gets_no_action() -> None:
     assert client_of(rows.staff("nobody")).get(list_url(Machine)).status_code == 403
 
 
-def test_what_was_done_names_the_host_as_it_is_written(root: User) -> None:
+def test_the_log_names_the_host_as_written(root: User) -> None:
     """Messages start with a capital letter, but names of hosts are case-sensitive."""
     one = host("one")
     host("other")
-    assert "Host one: it drains." in text_of(act(client_of(root), "drain", one))
+    assert "Host one: draining." in text_of(act(client_of(root), "drain", one))

@@ -67,7 +67,7 @@ def test_another_field_that_is_empty_has_its_default() -> None:
     assert agent.greetings == 3
 
 
-def test_what_is_not_valid_is_reported_by_field() -> None:
+def test_invalid_values_are_reported_by_field() -> None:
     with pytest.raises(ValidationError) as caught:
         take_options(Agent(), {"greetings": "many"})
     assert list(caught.value.message_dict) == ["greetings"]

@@ -21,7 +21,7 @@ from tests.agents.admin.pages import act, client_of, list_url, messages_of, page
 pytestmark = pytest.mark.django_db
 
 
-def test_the_list_shows_what_an_operator_looks_for():
+def test_the_list_shows_the_values_that_operators_need():
     run = rows.put(
         rows.run(rows.user(), source="web"), RunStatus.WAITING, wait_reason=WaitReason.APPROVAL
     )
@@ -45,7 +45,7 @@ def test_the_list_shows_what_an_operator_looks_for():
     assert re.search(r"\d min \d+ s", text)
 
 
-def test_a_price_that_is_not_known_is_said_to_be_so():
+def test_an_unknown_price_is_marked():
     run = rows.run(rows.user())
     RunClock.objects.filter(run=run).update(cost_known=False)
 
@@ -83,7 +83,7 @@ def test_filters_narrow_the_list(query):
     assert page_url(other) not in text
 
 
-def test_the_list_asks_no_more_queries_for_ten_runs_than_for_one():
+def test_the_list_needs_no_more_queries_for_ten_runs_than_for_one():
     owner, client = rows.user(), client_of(rows.superuser())
     rows.run(owner)
     with CaptureQueriesContext(connection) as few:
@@ -99,7 +99,7 @@ def test_the_list_asks_no_more_queries_for_ten_runs_than_for_one():
     assert len(many) < 20
 
 
-def test_the_page_tells_the_run_in_order():
+def test_the_page_shows_the_run_in_order():
     root = rows.superuser()
     run = rows.run(rows.user(), message="Clean up, please.")
     rows.reply(run, 1, "I will look first.", calls=2)
@@ -134,7 +134,7 @@ def test_the_page_tells_the_run_in_order():
 
 
 @pytest.mark.slow
-def test_the_page_asks_no_more_queries_for_many_turns_than_for_few():
+def test_the_page_needs_no_more_queries_for_many_turns_than_for_few():
     run, root = rows.run(rows.user()), rows.superuser()
     client = client_of(root)
     decided = {"status": "decided", "decision": "reject", "decided_by": root}
@@ -157,7 +157,7 @@ def test_the_page_asks_no_more_queries_for_many_turns_than_for_few():
     assert len(many) <= len(few)
 
 
-def test_a_run_of_more_turns_than_a_page_holds_goes_on_on_the_next():
+def test_a_run_with_many_turns_continues_on_the_next_page():
     run = rows.run(rows.user())
     for turn in range(1, 103):
         rows.reply(run, turn, f"This was turn {turn}.")
@@ -172,7 +172,7 @@ def test_a_run_of_more_turns_than_a_page_holds_goes_on_on_the_next():
     assert "Turns 101–102 of 102" in second
 
 
-def test_a_call_that_was_decided_says_who_decided_what_and_why():
+def test_a_decided_call_shows_person_decision_and_reason():
     root = rows.superuser()
     run = rows.run(rows.user())
     request = rows.asked(run, "execute", {"command": "rm -r build"})
@@ -204,14 +204,14 @@ def test_the_last_events_are_shown_and_earlier_ones_a_page_away():
 @pytest.mark.parametrize(
     "query", [{"before": "x"}, {"before": "-1"}, {"before": "9" * 30}, {"turns": "x"}]
 )
-def test_nonsense_in_the_address_is_no_error(query):
+def test_invalid_parameters_are_not_an_error(query):
     run = rows.run(rows.user())
     rows.events(run, 3)
 
     assert client_of(rows.superuser()).get(page_url(run), query).status_code == 200
 
 
-def test_a_long_result_is_folded_cut_and_to_be_had_whole():
+def test_a_long_result_is_folded_and_cut_with_a_full_download():
     run = rows.run(rows.user())
     rows.reply(run, 1, "Look.", calls=1)
     whole = rows.lines(3_000) + "THE VERY END"
@@ -231,7 +231,7 @@ def test_a_long_result_is_folded_cut_and_to_be_had_whole():
     assert "sandbox" in download["Content-Security-Policy"]
 
 
-def test_the_whole_of_a_text_is_had_only_through_its_own_run():
+def test_a_complete_text_is_available_only_through_its_run():
     root = rows.superuser()
     run, other = rows.run(rows.user("ada")), rows.run(rows.user("bob"))
     call = rows.call(run, 1)
@@ -248,7 +248,7 @@ def test_the_whole_of_a_text_is_had_only_through_its_own_run():
         )
 
 
-def test_a_scripted_run_says_so_and_another_does_not():
+def test_a_scripted_run_is_marked_and_another_is_not():
     owner, client = rows.user(), client_of(rows.superuser())
     rows.agent("offline", provider="scripted")
     rows.agent("online", provider="anthropic", model="claude-sonnet-5-5")
@@ -283,7 +283,7 @@ def test_cancelling_several_runs_reports_each():
     assert sorted(said) == sorted(
         [
             f"1 of 3: cancelled (Run {queued.pk}).",
-            f"1 of 3: its worker was told to stop (Run {driven.pk}).",
+            f"1 of 3: the worker was asked to stop it (Run {driven.pk}).",
             f"1 of 3: had ended already (completed) (Run {ended.pk}).",
         ]
     )
@@ -308,7 +308,7 @@ def test_resuming_reports_each_and_one_refusal_does_not_keep_the_others():
     assert failed.status == RunStatus.QUEUED
 
 
-def test_a_run_whose_message_was_blocked_is_not_resumed():
+def test_a_run_with_a_blocked_message_is_not_resumed():
     run = rows.put(rows.run(rows.user()), RunStatus.FAILED, message_refused=True)
 
     said = messages_of(act(client_of(rows.superuser()), "resume_selected", run))
@@ -349,7 +349,7 @@ def test_the_buttons_of_the_page_cancel_and_resume():
 
 
 @pytest.mark.parametrize("page", ["add", "delete"])
-def test_nobody_adds_or_deletes_a_run(page):
+def test_runs_cannot_be_added_or_deleted(page):
     run = rows.run(rows.user())
     args = [run.pk] if page == "delete" else []
 
@@ -397,7 +397,7 @@ def test_staff_without_permissions_see_nothing():
     )
 
 
-def test_who_may_only_view_reads_and_does_nothing():
+def test_a_viewer_reads_and_changes_nothing():
     run = rows.run(rows.user())
     client = client_of(rows.staff("auditor", "view_run", "view_all_runs"))
 
@@ -406,13 +406,13 @@ def test_who_may_only_view_reads_and_does_nothing():
     act(client, "cancel_selected", run, confirmed="cancel_selected")
 
     assert "Do it." in text
-    assert "Cancel the run" not in text
+    assert "Cancel run" not in text
     assert posted.status_code == 403
     run.refresh_from_db()
     assert run.status == RunStatus.QUEUED
 
 
-def test_who_may_not_view_all_runs_sees_the_own_ones():
+def test_without_view_all_runs_a_user_sees_only_own_runs():
     clerk = rows.staff("clerk", "view_run", "change_run")
     own, foreign = rows.run(clerk), rows.run(rows.user())
     client = client_of(clerk)

@@ -71,7 +71,7 @@ def test_a_new_agent_and_its_subagents_are_one_version() -> None:
 
 
 @pytest.mark.slow
-def test_changing_or_removing_one_is_a_new_version_and_saving_again_is_none() -> None:
+def test_changing_or_removing_one_makes_a_version_and_saving_again_does_not() -> None:
     root = rows.superuser()
     save(root, None, **subagents(EXPLORER))
     agent = Agent.objects.get(slug="helper")
@@ -97,7 +97,7 @@ def test_changing_or_removing_one_is_a_new_version_and_saving_again_is_none() ->
         ({"tools": "ls"}, "tools", "JSON"),
         ({"tools": '["ls", 3]'}, "tools", "is not the name of a tool"),
         ({"tools": '["ls", "ls"]'}, "tools", "more than once"),
-        ({"skills": '{"a": 1}'}, "skills", "Give a list"),
+        ({"skills": '{"a": 1}'}, "skills", "Expected a list"),
         ({"name": "default"}, "name", "another name of general"),
         ({"name": "Big"}, "name", "String should match"),
         ({"name": "no spaces"}, "name", "valid"),
@@ -105,9 +105,7 @@ def test_changing_or_removing_one_is_a_new_version_and_saving_again_is_none() ->
         ({"max_turns": "0"}, "max_turns", "greater than or equal to 1"),
     ],
 )
-def test_what_does_not_fit_is_said_at_its_field(
-    changes: dict[str, str], field: str, says: str
-) -> None:
+def test_errors_appear_at_their_field(changes: dict[str, str], field: str, says: str) -> None:
     response = save(rows.superuser(), None, **subagents({**EXPLORER, **changes}))
     assert response.status_code == 200
     assert says in errors_of(response)[field][0]
@@ -121,7 +119,7 @@ def test_two_of_one_name_are_refused() -> None:
     assert not Agent.objects.exists()
 
 
-def test_who_may_change_agents_may_change_subagents_and_no_guarded_part_by_them() -> None:
+def test_people_who_change_agents_change_subagents_without_their_guarded_parts() -> None:
     agent = rows.agent(
         "helper",
         interrupt_on={"execute": True},
@@ -210,8 +208,8 @@ def test_the_list_of_threads_has_those_of_people() -> None:
     assert page_url(child.thread) not in text_of(client.get(page_url(child)))
 
 
-def test_a_subagents_run_is_not_resumed_by_itself() -> None:
+def test_the_run_of_a_subagent_is_not_resumed_alone() -> None:
     _, child = family()
     client = client_of(rows.superuser())
     response = client.post(page_url(child), {"operation": "resume"}, follow=True)
-    assert "resume the run that started it" in text_of(response)
+    assert "Resume the run that started it" in text_of(response)

@@ -16,7 +16,7 @@ from tests.agents.admin.pages import client_of, list_url, page_url, text_of
 pytestmark = pytest.mark.django_db
 
 
-def test_the_transcript_tells_every_run_in_order():
+def test_the_transcript_shows_every_run_in_order():
     owner = rows.user()
     first = rows.put(rows.run(owner, message="What is in src?"), RunStatus.RUNNING)
     rows.reply(first, 1, "I will look.", calls=1)
@@ -48,7 +48,7 @@ def test_todos_and_the_workspace_are_shown():
 
 
 @pytest.mark.slow
-def test_the_list_asks_no_more_queries_for_ten_threads_than_for_one():
+def test_the_list_needs_no_more_queries_for_ten_threads_than_for_one():
     owner, client = rows.user(), client_of(rows.superuser())
     rows.run(owner)
     with CaptureQueriesContext(connection) as few:
@@ -64,7 +64,7 @@ def test_the_list_asks_no_more_queries_for_ten_threads_than_for_one():
     assert len(many) < 20
 
 
-def test_the_transcript_asks_no_more_queries_for_many_runs_than_for_few():
+def test_the_transcript_needs_no_more_queries_for_many_runs_than_for_few():
     owner, client = rows.user(), client_of(rows.superuser())
     root = rows.run(owner)
     rows.reply(root, 1, "one", calls=1)
@@ -96,7 +96,7 @@ def test_a_long_thread_opens_at_its_end():
     assert "Answer 2." in first
 
 
-def test_threads_are_read_and_nothing_else():
+def test_threads_are_read_only():
     thread = rows.run(rows.user()).thread
     client = client_of(rows.superuser())
 
@@ -106,7 +106,7 @@ def test_threads_are_read_and_nothing_else():
     assert client.get(reverse("admin:agents_thread_add")).status_code == 403
 
 
-def test_who_may_not_view_all_runs_sees_the_own_threads():
+def test_without_view_all_runs_a_user_sees_only_own_threads():
     clerk = rows.staff("clerk", "view_thread")
     own, foreign = rows.run(clerk).thread, rows.run(rows.user()).thread
 

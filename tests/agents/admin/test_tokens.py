@@ -62,7 +62,7 @@ def test_others_make_tokens_for_themselves_only():
 @pytest.mark.parametrize(
     ("field", "value"), [("scopes", []), ("scopes", ["root"]), ("days", 0), ("days", 100_000)]
 )
-def test_what_does_not_fit_is_an_error_of_its_field(field, value):
+def test_an_invalid_value_is_an_error_of_its_field(field, value):
     root = rows.superuser()
 
     response = make(client_of(root), user=root.pk, **{field: value})
@@ -92,7 +92,7 @@ def test_revoking_needs_the_permission_to_change():
     assert authenticate_token(secret) is not None
 
 
-def test_a_token_is_neither_edited_nor_deleted():
+def test_a_token_cannot_be_edited_or_deleted():
     token, _ = create_token(rows.user())
     client = client_of(rows.superuser())
 
@@ -101,7 +101,7 @@ def test_a_token_is_neither_edited_nor_deleted():
     assert client.post(delete, {"post": "yes"}).status_code == 403
 
 
-def test_the_list_asks_no_more_queries_for_ten_tokens_than_for_one():
+def test_the_list_needs_no_more_queries_for_ten_tokens_than_for_one():
     client = client_of(rows.superuser())
     create_token(rows.user("first"))
     with CaptureQueriesContext(connection) as few:

@@ -44,7 +44,7 @@ def test_an_unknown_one_is_an_error_at_its_field(name: str) -> None:
     assert "vel toolbox create" in error
 
 
-def test_one_that_this_host_does_not_have_can_be_kept() -> None:
+def test_a_toolbox_missing_on_this_host_can_be_kept() -> None:
     agent = rows.agent("helper", toolbox="elsewhere")
     client = client_of(rows.superuser())
     page = client.get(page_url(agent)).content.decode()
@@ -55,7 +55,7 @@ def test_one_that_this_host_does_not_have_can_be_kept() -> None:
 
 
 @pytest.mark.slow
-def test_who_may_not_configure_sandboxes_cannot_choose_one() -> None:
+def test_only_people_who_may_configure_sandboxes_choose_a_toolbox() -> None:
     agent = rows.agent("helper")
     editor = rows.staff("editor", "change_agent", "view_agent")
     client = client_of(editor)

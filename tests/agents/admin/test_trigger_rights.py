@@ -78,7 +78,7 @@ def test_several_are_deleted_as_one_is():
         assert AuditEntry.objects.filter(action=action).count() == 2, action
 
 
-def test_who_asks_for_whom():
+def test_only_superusers_see_other_user_names():
     """Users who create their own rows cannot see other user names."""
     _, client = staff("olga")
     make_user("ada-the-other")
@@ -89,7 +89,7 @@ def test_who_asks_for_whom():
         assert "ada-the-other" in root.get(f"{url}add/").content.decode()
 
 
-def test_a_superuser_changes_what_stays_anothers():
+def test_a_superuser_changes_a_row_that_keeps_its_owner():
     ada, eve = make_user("ada"), make_user("eve")
     mine = make_agent("mine", owner=ada, everyone=False)
     hers = make_agent("hers", owner=eve, everyone=False)
@@ -103,13 +103,13 @@ def test_a_superuser_changes_what_stays_anothers():
         # The owner may not use this agent, although the superuser may.
         refused = client.post(page, {**named, "agent": hers.pk, "name": "Not saved"})
         assert refused.status_code == 200
-        assert "that the owner may use" in refused.content.decode()
+        assert "The owner has no access to an agent" in refused.content.decode()
         row.refresh_from_db()
         assert (row.name, row.owner, row.agent) == ("Named anew", ada, mine)
     assert InboundWebhook.objects.get().signing == "standard"
 
 
-def test_what_an_operator_is_shown_of_anothers_webhook():
+def test_an_operator_sees_only_a_part_of_anothers_webhook():
     """The page shows the webhook's refused requests, but not the budget, which has its own page."""
     ada = make_user("ada")
     hook, _ = make_inbound_webhook(ada, budget=DayBudget(max_tokens=777))
@@ -125,7 +125,7 @@ def test_what_an_operator_is_shown_of_anothers_webhook():
     assert InboundWebhookRefusal.objects.count() == 2
 
 
-def test_what_cannot_be_done_is_told_for_each():
+def test_each_impossible_action_is_reported():
     """An error for one row does not stop the others."""
     user, client = staff("olga")
     agent = make_agent()

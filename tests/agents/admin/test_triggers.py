@@ -148,7 +148,7 @@ def test_a_hook_shows_its_secret_once():
     assert secret not in str([each.__dict__ for each in AuditEntry.objects.all()])
 
 
-def test_what_came_to_a_hook_is_a_table():
+def test_deliveries_to_a_hook_are_a_table():
     _, client = staff("root", superuser=True)
     hook, secret = make_inbound_webhook(make_user("ada"))
     send(hook.pk, signed(secret))
@@ -161,7 +161,7 @@ def test_what_came_to_a_hook_is_a_table():
     assert "<td>&lt;b&gt;</td>" in rows_table(("why",), [("<b>",)])
 
 
-def test_which_runs_a_schedule_began():
+def test_a_schedule_lists_the_runs_that_it_started():
     _, client = staff("root", superuser=True)
     schedule = make_schedule(make_user("ada"))
     make_due(schedule)

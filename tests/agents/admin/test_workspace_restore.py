@@ -61,7 +61,7 @@ def test_without_the_permission_it_is_not_offered_and_not_done(step: WorkspaceSn
     assert file_of(step).read_text() == "two"
 
 
-def test_refusals_are_told(step: WorkspaceSnapshot) -> None:
+def test_refusals_are_reported(step: WorkspaceSnapshot) -> None:
     client = client_of(rows.superuser())
     page = page_url(step.thread)
     other = rows.run(rows.user("bob"))

@@ -34,7 +34,7 @@ values = st.recursive(
 
 @pytest.mark.slow
 @given(st.dictionaries(texts | tricky, values, max_size=5))
-def test_what_is_written_reads_as_it_was_and_writes_the_same_bytes(data):
+def test_a_written_file_reads_back_and_writes_the_same_bytes(data):
     text = write_document(data)
 
     read = read_document(text).data
@@ -67,7 +67,7 @@ def test_hidden_characters_are_written_as_escapes():
         ("a: " + "x" * MAX_BYTES, 1, "larger than"),
     ],
 )
-def test_what_is_refused_and_on_which_line(text, line, said):
+def test_a_refusal_names_the_line(text, line, said):
     with pytest.raises(BadFile) as error:
         read_document(text)
 

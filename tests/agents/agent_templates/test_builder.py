@@ -75,7 +75,7 @@ def test_a_conversation_begun_in_the_page_ends_with_an_agent(settings: Any) -> N
 
 
 @pytest.mark.slow
-def test_what_is_edited_in_the_request_is_what_is_made(tmp_path: Path) -> None:
+def test_the_edited_definition_is_created(tmp_path: Path) -> None:
     user = builder_of("add_agent")
     scripted(tmp_path, call("create_agent", definition=MINE))
     run = drive_to_end(start_run(user, agent="agent-builder"), until=("waiting",))
@@ -141,7 +141,7 @@ def test_a_check_names_the_line_and_changes_nothing(tmp_path: Path) -> None:
     assert not Agent.objects.filter(slug="mine").exists()
 
 
-def test_an_agent_that_is_there_is_left_as_it_is_also_for_who_may_change_it(tmp_path: Path) -> None:
+def test_an_existing_agent_is_never_changed(tmp_path: Path) -> None:
     user = builder_of("add_agent", "change_agent")
     scripted(
         tmp_path,

@@ -45,7 +45,7 @@ def test_a_prompt_names_registered_tools_and_the_behaviour_patterns(name: str) -
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_template_is_no_attack_for_the_scanner(name: str) -> None:
+def test_the_scanner_finds_no_attack_in_templates(name: str) -> None:
     template = agent_templates()[name]
     file = template.file(name=template.name, slug=template.slug)
     texts = {"prompt": template.data["system_prompt"], "about": template.description, "file": file}
@@ -79,7 +79,7 @@ def test_a_template_becomes_an_agent_that_runs(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.django_db
-def test_two_of_a_name_have_slugs_of_their_own() -> None:
+def test_two_agents_with_one_name_have_different_slugs() -> None:
     user = may_add()
     assert [make("data-analyst", user).slug for _ in range(3)] == [
         "data-analyst",
@@ -90,7 +90,7 @@ def test_two_of_a_name_have_slugs_of_their_own() -> None:
 
 
 @pytest.mark.django_db
-def test_who_may_not_add_agents_makes_none() -> None:
+def test_templates_need_the_permission_to_add_agents() -> None:
     with pytest.raises(NotAllowed, match="add_agent"):
         make("data-analyst", make_user())
     with pytest.raises(NotFound, match="research-assistant"):

@@ -70,7 +70,7 @@ def test_every_body_and_filter_takes_the_id_and_the_slug(client: APIClient, root
         assert ids(client, path, "nobody") == [], path
 
 
-def test_the_id_of_another_agent_is_no_slug(client: APIClient) -> None:
+def test_the_id_of_another_agent_is_not_a_slug(client: APIClient) -> None:
     """Somebody gives an agent the id of another one as its slug."""
     writer = make_agent()
     Agent.objects.filter(pk=make_agent("false").pk).update(slug=writer.pk)
@@ -80,7 +80,7 @@ def test_the_id_of_another_agent_is_no_slug(client: APIClient) -> None:
     assert budget["agent"] == "writer"
 
 
-def test_an_agent_of_others_is_unknown_by_its_id_and_its_slug_is_not_told() -> None:
+def test_an_agent_of_others_is_unknown_by_its_id_and_its_slug_stays_hidden() -> None:
     secret = make_agent("secret-slug", everyone=False)
     ada = client_for(make_user("ada"))
     for path, body in (("runs", {"message": "Hello"}), ("schedules", SCHEDULE)):

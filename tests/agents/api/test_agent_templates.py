@@ -32,7 +32,7 @@ def test_a_listed_template_becomes_an_agent_of_the_caller() -> None:
         ({}, 400),
     ],
 )
-def test_what_does_not_fit_makes_nothing(body: dict[str, str], status: int) -> None:
+def test_invalid_values_create_nothing(body: dict[str, str], status: int) -> None:
     answer = post(client_for(make_user("ann")), "/api/v1/agents", body)
     assert answer.status_code == status
     assert problem_of(answer)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.both_databases
-def test_agents_are_listed_with_what_a_run_would_use() -> None:
+def test_agents_are_listed_with_the_settings_of_their_next_run() -> None:
     writer = make_agent("writer", provider="", model="")
     painter = make_agent("painter")
     provider = default_provider()
@@ -97,7 +97,7 @@ def test_an_id_and_a_slug_name_the_same_agent() -> None:
         assert post(client, f"/api/v1/agents/{name}/chat/c1/cancel", {}).status_code == 200
 
 
-def test_the_id_of_an_agent_is_no_slug_of_another() -> None:
+def test_the_id_of_an_agent_is_not_the_slug_of_another() -> None:
     hidden = make_agent("hidden", everyone=False)
     ann = make_user("ann", "change_agent")
     make_agent(hidden.pk, owner=ann)

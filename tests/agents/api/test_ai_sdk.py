@@ -131,7 +131,7 @@ def test_an_answer_that_ends_before_it_is_resumed_is_loaded_again(
     ]
 
 
-def test_a_cut_answer_is_whole_when_the_page_goes_on(
+def test_an_interrupted_answer_is_complete_after_reconnecting(
     played: dict[str, Found], version: int
 ) -> None:
     found = played["cutInPlace"]
@@ -203,7 +203,7 @@ def test_the_sdks_own_user_agent_names_the_version(played: dict[str, Found], ver
     assert answer(found["chat"]) == answer(found["history"])
 
 
-def test_a_failure_is_an_error_and_trying_again_goes_on(played: dict[str, Found]) -> None:
+def test_a_failure_is_an_error_and_a_retry_continues(played: dict[str, Found]) -> None:
     failed, again = played["error"]["failed"], played["error"]["again"]
 
     assert failed["chat"]["status"] == "error"

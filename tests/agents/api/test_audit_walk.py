@@ -59,18 +59,18 @@ from tests.support.slack_server import TOKEN, SlackServer, slack_server
 pytestmark = pytest.mark.django_db
 
 WITHOUT = {
-    ("runs", "post"): "a run's own rows say who began it, when and with what",
+    ("runs", "post"): "a run's own rows have its owner, time and message",
     ("chat", "post"): "begins a run",
-    ("run-fork", "post"): "begins a run in a new thread",
-    ("run-resume", "post"): "begins a run of the same thread",
+    ("run-fork", "post"): "starts a run in a new thread",
+    ("run-resume", "post"): "starts a run of the same thread",
     ("policy-rehearse", "post"): "changes nothing",
-    ("thread", "patch"): "the title of a conversation of one's own",
-    ("files", "post"): "a file for one's own conversation; its snapshots tell of it",
+    ("thread", "patch"): "the title of an own conversation",
+    ("files", "post"): "a file for an own conversation; its snapshots record it",
     ("uploads", "post"): "a file for one's own conversation",
-    ("upload", "delete"): "a file of one's own conversation",
+    ("upload", "delete"): "a file of an own conversation",
     ("database-test", "post"): "changes nothing",
     ("notification-target-test", "post"): "changes nothing",
-    ("notification-retry", "post"): "the row of the message tells of it",
+    ("notification-retry", "post"): "the row of the message records it",
 }
 
 
@@ -575,7 +575,7 @@ def test_it_is_in_the_audit_log(
     assert TOKEN not in str(list(entries.values()))
 
 
-def test_what_is_refused_writes_nothing(tmp_path: Path):
+def test_refused_requests_write_no_entry(tmp_path: Path):
     world = World(tmp_path)
     asked = ask_approval(world.run())
     before = AuditEntry.objects.count()
@@ -606,7 +606,7 @@ def test_a_token_is_named_by_its_first_characters(tmp_path: Path):
 
 
 @pytest.mark.both_databases
-def test_operators_read_the_log_and_nobody_else(tmp_path: Path):
+def test_only_operators_read_the_log(tmp_path: Path):
     world = World(tmp_path)
     create_token(world.root)
     ann, operator = make_user("ann"), make_user("olga", "view_auditentry")

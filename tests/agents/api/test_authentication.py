@@ -26,7 +26,7 @@ def assert_refused(client: APIClient) -> None:
     assert problem_of(response)["code"] in ("not_authenticated", "authentication_failed")
 
 
-def test_nobody_is_asked_for_a_token() -> None:
+def test_requests_without_a_token_get_a_401() -> None:
     assert_refused(APIClient())
     assert "vel token create" in problem_of(APIClient().get(RUNS))["detail"]
 

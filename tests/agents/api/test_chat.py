@@ -20,7 +20,7 @@ def with_file(url: str, name: str = "notes.txt", id: str = "m1") -> dict[str, An
 
 
 @pytest.mark.slow
-def test_a_file_of_a_message_lies_in_the_threads_uploads(chats: Chats) -> None:
+def test_a_file_of_a_message_is_in_the_threads_uploads(chats: Chats) -> None:
     message = with_file("data:text/plain;base64,aGVsbG8=", "../notes.txt")
     for _ in range(2):
         with chats.open("files", [message]) as stream:
@@ -99,7 +99,7 @@ def test_a_message_that_is_sent_twice_counts_once(chats: Chats) -> None:
         ([user("x")], {"agent": "nobody"}, 404, "unknown_agent"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_messages_are_refused(
     chats: Chats, messages: Any, more: dict[str, Any], status: int, code: str
 ) -> None:
     with chats.open("nonsense", messages, **more) as stream:
@@ -130,7 +130,7 @@ def test_a_finished_answer_is_not_made_again(chats: Chats) -> None:
 
 
 @pytest.mark.slow
-def test_an_answer_decides_only_what_its_message_asked(chats: Chats) -> None:
+def test_an_answer_decides_only_requests_of_its_message(chats: Chats) -> None:
     run, request = asked(chats.say("own", "Plan", "asker"))
     other_run, other_request = asked(chats.say("other", "Plan", "asker"))
 
@@ -169,7 +169,7 @@ def test_another_persons_chat_does_not_exist(chats: Chats) -> None:
 
 
 @pytest.mark.parametrize("scopes", [["run"], ["read"], ["read", "approve"], ["run", "approve"]])
-def test_a_narrow_token_says_nothing(chats: Chats, scopes: list[str]) -> None:
+def test_a_narrow_token_cannot_send_messages(chats: Chats, scopes: list[str]) -> None:
     narrow = chats.site.do("make_token", user="olga", scopes=scopes)
 
     with chats.open("narrow", [user("x")], token=narrow) as stream:
@@ -186,14 +186,14 @@ def test_a_token_that_runs_does_not_approve(chats: Chats) -> None:
     assert chats.site.do("approval", request=request)["status"] == "pending"
 
 
-def test_a_foreign_page_sends_nothing_in_a_sessions_name(chats: Chats) -> None:
+def test_a_foreign_page_cannot_send_messages_with_a_session(chats: Chats) -> None:
     session = chats.site.do("sign_in", user="olga")
     body = {"id": "csrf", "messages": [user("x")], "trigger": "submit-message"}
     with Stream(chats.site, "agents/talker/chat", session=session, body=body) as stream:
         assert (stream.status, stream.problem()["code"]) == (403, "permission_denied")
 
 
-def test_an_answer_that_comes_again_or_late_shows_what_was_decided(chats: Chats) -> None:
+def test_a_repeated_or_late_answer_shows_the_decision(chats: Chats) -> None:
     found = chats.say("late", "Plan", "asker")
     run, request = asked(found)
     assert types(found)[-2:] == ["finish-step", "finish"]
@@ -242,7 +242,7 @@ def test_the_history_comes_in_pages(chats: Chats) -> None:
     assert older["next_before"] is None
 
 
-def test_cancelling_what_is_not_running_is_no_error(chats: Chats) -> None:
+def test_cancelling_an_ended_run_is_allowed(chats: Chats) -> None:
     chats.say("idle", "Hello")
 
     assert chats.post("agents/talker/chat/idle/cancel", {}) == (200, {"run": None})

@@ -13,7 +13,7 @@ from tests.support.runs import make_agent, make_user, start_run
 pytestmark = pytest.mark.django_db
 
 
-def test_who_may_not_use_the_agent_any_more_tries_nothing_again() -> None:
+def test_a_person_who_lost_the_agent_cannot_retry() -> None:
     owner, other = make_user(), make_user("bob")
     agent = make_agent(other, everyone=True)
     run = start_run(owner, key="mine")

@@ -54,7 +54,7 @@ def test_long_answers_come_in_shorter_pages(
     assert sizes == [[1_000], [3_000], [1_000]]
 
 
-def test_an_answer_that_is_too_long_says_where_it_is(
+def test_an_answer_that_is_too_long_names_its_address(
     said: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chats, "MAX_CHARACTERS", 2_500)

@@ -61,7 +61,7 @@ def test_an_owner_erases_a_thread(ann: User) -> None:
     assert not Thread.every.exists()
 
 
-def test_nobody_else_does(ann: User) -> None:
+def test_only_its_owner_erases_a_thread(ann: User) -> None:
     run = ended(ann)
     boss = make_user("boss", superuser=True)
     for other in (make_user("bob"), make_user("eve", "view_all_runs"), boss):
@@ -72,7 +72,7 @@ def test_nobody_else_does(ann: User) -> None:
 
 
 @pytest.mark.parametrize("scope", ["read", "run", "approve"])
-def test_a_narrow_token_cannot_hide_what_it_did(ann: User, scope: str) -> None:
+def test_a_narrow_token_cannot_erase_its_own_traces(ann: User, scope: str) -> None:
     run = ended(ann)
     assert erase(ann, run.thread_id, scope) == 403
     assert erase(ann, run.thread_id, "manage") == 204
@@ -93,7 +93,7 @@ def test_the_page_asks_first(ann: User) -> None:
     assert url.encode() in client.get(reverse("web:run", args=[run.pk])).content
     asked = client.get(url)
     assert asked.status_code == 200
-    assert b"cannot be taken back" in asked.content
+    assert b"You cannot undo this" in asked.content
     assert Thread.objects.filter(pk=run.thread_id).exists()
     assert Client().post(url).status_code == 302  # redirected to the sign-in page
     strict = Client(enforce_csrf_checks=True)

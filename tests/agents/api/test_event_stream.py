@@ -28,7 +28,7 @@ def seqs(events: list[dict[str, Any]]) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_a_watcher_gets_what_was_there_and_what_comes_until_the_end(site: Site, token: str) -> None:
+def test_a_watcher_gets_past_and_new_events_until_the_end(site: Site, token: str) -> None:
     run = site.do("make_run", owner="olga")
     site.do("append", run=run, events=[("run.started", {"agent": "assistant"}), DELTA])
     with Stream(site, f"runs/{run}/events/stream", token=token) as stream:
@@ -56,7 +56,7 @@ def test_a_watcher_gets_what_was_there_and_what_comes_until_the_end(site: Site, 
 @pytest.mark.parametrize(
     ("query", "header"), [("after=3", None), ("", "3"), ("after=1", "3"), ("after=0", "3")]
 )
-def test_who_comes_back_gets_what_was_missed_once(
+def test_a_returning_watcher_gets_missed_events_once(
     site: Site, token: str, query: str, header: str | None
 ) -> None:
     run = site.do("make_run", owner="olga")
@@ -68,7 +68,7 @@ def test_who_comes_back_gets_what_was_missed_once(
         assert seqs(stream.take(2)) == [4, 5]
 
 
-def test_who_has_everything_of_an_ended_run_is_told_to_stay_away(site: Site, token: str) -> None:
+def test_a_watcher_with_all_events_of_an_ended_run_is_told_to_stop(site: Site, token: str) -> None:
     run = site.do("make_run", owner="olga")
     site.do("append", run=run, events=[DELTA, *DONE], status="completed")
 
@@ -80,7 +80,7 @@ def test_who_has_everything_of_an_ended_run_is_told_to_stay_away(site: Site, tok
 
 
 @pytest.mark.both_databases
-def test_a_tree_has_subagents_whose_events_move_no_position(site: Site, token: str) -> None:
+def test_events_of_subagents_do_not_move_the_position_in_a_tree(site: Site, token: str) -> None:
     run = site.do("make_run", owner="olga")
     child = site.do("make_child", parent=run)
     ended = [("text.completed", {"part_id": "1.0", "text": "x"})]
@@ -114,7 +114,7 @@ def test_a_tree_has_subagents_whose_events_move_no_position(site: Site, token: s
         ("", {"Last-Event-ID": "9223372036854775808"}, "invalid"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_parameters_are_refused(
     site: Site, token: str, query: str, headers: dict[str, str], code: str
 ) -> None:
     run = site.do("make_run", owner="olga")
@@ -124,7 +124,7 @@ def test_what_makes_no_sense_is_refused(
         assert stream.problem()["code"] == code
 
 
-def test_strangers_are_told_that_there_is_nothing(site: Site, token: str) -> None:
+def test_strangers_get_not_found(site: Site, token: str) -> None:
     run = site.do("make_run", owner="peter")
     path = f"runs/{run}/events/stream"
     with Stream(site, path, token=token) as stream:
@@ -172,7 +172,7 @@ def test_silent_streams_end_soon_after_the_right_to_them(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_silence_is_filled_and_nobody_has_too_many(site: Site) -> None:
+def test_silence_is_filled_and_streams_are_limited(site: Site) -> None:
     site.do("make_user", name="greta")
     greedy = site.do("make_token", user="greta", scopes=["read"])
     run = site.do("make_run", owner="greta")

@@ -157,7 +157,7 @@ def test_the_files_of_others_are_not_there(
     assert not (root(run.thread) / "user_uploads" / "x").exists()
 
 
-def test_scopes_hold(run: Run) -> None:
+def test_files_need_their_scopes(run: Run) -> None:
     step(run, lambda files: (files / "workspace" / "b").write_text("b"))
     reader, starter = ann(run, "read"), ann(run, "run")
     assert upload(reader, run, SimpleUploadedFile("x", b"x")).status_code == 403

@@ -36,7 +36,7 @@ BODY = {"agent": "writer", "message": "Hello"}
 
 
 @pytest.mark.django_db
-def test_a_repeat_answers_what_was_answered_then() -> None:
+def test_a_repeat_gets_the_same_answer() -> None:
     make_agent()
     client = client_for(make_user("ann"))
     first = post(client, RUNS, BODY, **KEY)
@@ -87,7 +87,7 @@ def test_a_message_from_a_page_has_a_key_and_no_answer() -> None:
 
 
 @pytest.mark.django_db
-def test_what_is_refused_uses_no_key() -> None:
+def test_a_refused_request_uses_no_key() -> None:
     client = client_for(make_user("ann"))
     assert post(client, RUNS, BODY, **KEY).status_code == 404
     make_agent()
@@ -175,7 +175,7 @@ def in_processes(work: Callable[[], Any], count: int = 2) -> list[Any]:
 
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
-def test_of_two_processes_one_makes_it() -> None:
+def test_of_two_processes_one_creates_the_run() -> None:
     make_agent()
     _, secret = create_token(make_user("ann"), scopes=ALL_SCOPES)
     for attempt in range(4):
@@ -196,7 +196,7 @@ def test_of_two_processes_one_makes_it() -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
-def test_of_two_processes_one_forks() -> None:
+def test_of_two_processes_one_creates_the_fork() -> None:
     make_agent(sandbox=False)
     ann = make_user("ann")
     run = make_run(ann)
@@ -235,7 +235,7 @@ def test_old_keys_of_others_are_left_alone() -> None:
 
 
 @pytest.mark.django_db
-def test_what_stands_beside_the_files_is_part_of_the_request() -> None:
+def test_form_fields_next_to_files_are_part_of_the_request() -> None:
     make_agent(sandbox=False)
     client = client_for(make_user("ann"))
 

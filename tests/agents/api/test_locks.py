@@ -129,7 +129,7 @@ def test_resuming_waits_for_a_message_that_arrives() -> None:
     assert two.code == "thread_went_on"
 
 
-def test_of_two_tokens_at_once_one_is_the_last_that_fits() -> None:
+def test_of_two_concurrent_tokens_only_one_fits_the_limit() -> None:
     ann = make_user("ann")
     for _ in range(MAX_OWN_TOKENS - 1):
         create_token(ann)

@@ -43,7 +43,7 @@ def test_each_kind_of_refusal_has_its_status(error: Exception, status: int, code
     assert (response.status_code, response.data["code"]) == (status, code)
 
 
-def test_a_throttled_client_is_told_when_to_come_back() -> None:
+def test_a_throttled_client_gets_a_retry_time() -> None:
     response = exception_handler(Throttled(wait=12.3), {})
     assert response.status_code == 429
     assert response["Retry-After"] == "13"
@@ -74,7 +74,7 @@ def test_a_busy_database_asks_to_try_again(
 
 @pytest.mark.both_databases
 @pytest.mark.django_db
-def test_what_nobody_foresaw_is_logged_and_not_told(
+def test_unexpected_errors_are_logged_and_not_revealed(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = client_for(make_user("ann"))
@@ -163,7 +163,7 @@ def test_a_chunked_body_is_not_taken_for_an_empty_one() -> None:
 
 
 @pytest.mark.django_db
-def test_a_problem_with_a_bad_digit_of_json_says_where() -> None:
+def test_invalid_json_is_reported_with_its_position() -> None:
     response = client_for(make_user("ann")).generic(
         "POST", "/api/v1/runs", b'{"agent": }', content_type="application/json"
     )

@@ -45,7 +45,7 @@ def ann() -> User:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_a_run_at_its_limit_goes_on_where_it_stopped() -> None:
+def test_a_run_at_its_limit_continues_where_it_stopped() -> None:
     user = runs.make_user()
     with served([Turn(text="One.", tool_uses=[ToolUse("ls", {})])]):
         runs.make_agent(user, provider="anthropic", model="claude-sonnet-5-5", max_turns=1)
@@ -64,7 +64,7 @@ def test_a_run_at_its_limit_goes_on_where_it_stopped() -> None:
 
 
 @pytest.mark.parametrize("status", [RunStatus.FAILED, RunStatus.CANCELLED])
-def test_it_is_told_to_continue_or_what_is_said(ann: User, status: str) -> None:
+def test_a_resumed_run_gets_a_default_or_the_given_message(ann: User, status: str) -> None:
     run = ended(make_run(ann), status)
     first = Run.objects.get(pk=resume(ann, run).json()["id"])
     assert first.messages.get().text == CONTINUE
@@ -79,8 +79,8 @@ def test_it_is_told_to_continue_or_what_is_said(ann: User, status: str) -> None:
     ("status", "wait", "code", "told"),
     [
         (RunStatus.COMPLETED, "", "completed", "new message"),
-        (RunStatus.RUNNING, "", "active", "at work"),
-        (RunStatus.QUEUED, "", "active", "at work"),
+        (RunStatus.RUNNING, "", "active", "in progress"),
+        (RunStatus.QUEUED, "", "active", "in progress"),
         (
             RunStatus.WAITING,
             WaitReason.APPROVAL,
@@ -91,7 +91,7 @@ def test_it_is_told_to_continue_or_what_is_said(ann: User, status: str) -> None:
         (RunStatus.WAITING, "budget", "waiting", "budget"),
     ],
 )
-def test_what_has_not_stopped_is_not_resumed(
+def test_an_active_run_is_not_resumed(
     ann: User, status: str, wait: str, code: str, told: str
 ) -> None:
     run = ended(make_run(ann), status, wait_reason=wait)

@@ -135,7 +135,7 @@ def test_an_agent_that_is_not_the_callers_is_not_found() -> None:
     assert (response.status_code, problem_of(response)["code"]) == (404, "unknown_agent")
 
 
-def test_a_message_goes_on_in_the_thread_that_it_names() -> None:
+def test_a_message_continues_the_thread_that_it_names() -> None:
     make_agent()
     client = client_for(make_user("ann"))
     first = post(client, RUNS, {**BODY, "key": "my-session"}).json()
@@ -159,7 +159,7 @@ def test_a_busy_thread_is_a_conflict_unless_the_message_may_queue() -> None:
 
 
 @pytest.mark.both_databases
-def test_nobody_writes_into_a_thread_of_somebody_else() -> None:
+def test_only_its_owner_writes_into_a_thread() -> None:
     make_agent()
     run = make_run(make_user("ann"), key="shared")
     answer_run(run, "Done.")
@@ -258,7 +258,7 @@ def test_a_list_of_runs_takes_a_fixed_number_of_queries(django_assert_max_num_qu
         assert len(client.get(RUNS).json()["results"]) == 4
 
 
-def test_nobody_sees_or_cancels_the_runs_of_somebody_else() -> None:
+def test_runs_of_others_cannot_be_seen_or_cancelled() -> None:
     make_agent()
     run = make_run(make_user("ann"))
     client = client_for(make_user("bob"))
@@ -273,7 +273,7 @@ def test_nobody_sees_or_cancels_the_runs_of_somebody_else() -> None:
     assert run.status == RunStatus.QUEUED
 
 
-def test_what_is_hidden_and_what_does_not_exist_look_the_same() -> None:
+def test_hidden_and_missing_objects_look_the_same() -> None:
     make_agent()
     run = make_run(make_user("ann"))
     client = client_for(make_user("bob"))
@@ -292,7 +292,7 @@ def test_the_owner_cancels() -> None:
     assert request.status == "cancelled"
 
 
-def test_cancelling_needs_no_body_and_is_no_error_twice() -> None:
+def test_cancelling_needs_no_body_and_can_be_repeated() -> None:
     make_agent()
     ann = make_user("ann")
     url = f"{RUNS}/{make_run(ann).id}/cancel"
@@ -301,7 +301,7 @@ def test_cancelling_needs_no_body_and_is_no_error_twice() -> None:
     assert client.post(url).status_code == 200
 
 
-def test_what_a_run_has_said_is_for_tokens_that_read() -> None:
+def test_messages_of_a_run_need_the_scope_read() -> None:
     make_agent()
     ann = make_user("ann")
     run = make_run(ann)
@@ -312,7 +312,7 @@ def test_what_a_run_has_said_is_for_tokens_that_read() -> None:
 
 
 @pytest.mark.parametrize("permission", ["view_all_runs", "approve_toolcall"])
-def test_who_may_only_watch_a_run_may_not_cancel_it(permission: str) -> None:
+def test_a_watcher_of_a_run_cannot_cancel_it(permission: str) -> None:
     make_agent()
     run = make_run(make_user("ann"))
     ask_approval(run)
@@ -329,7 +329,7 @@ def test_a_superuser_cancels_any_run() -> None:
     assert post(client, f"{RUNS}/{run.id}/cancel", {}).json()["status"] == "cancelled"
 
 
-def test_who_sees_all_runs_reads_any_but_lists_the_own() -> None:
+def test_view_all_runs_reads_any_run_but_lists_only_own_ones() -> None:
     make_agent()
     run = make_run(make_user("ann"))
     client = client_for(make_user("eve", "view_all_runs"))

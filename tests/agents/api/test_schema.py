@@ -40,7 +40,7 @@ def test_it_is_valid_and_nothing_was_left_unclear() -> None:
     validate({**document, "servers": [{"url": "/api/v1"}]})
 
 
-def test_each_body_and_filter_says_that_an_agent_is_named_by_its_id_or_slug() -> None:
+def test_each_body_and_filter_documents_id_and_slug_of_agents() -> None:
     document = api_document()
     found = {}
     for _, _, said in operations():
@@ -90,7 +90,7 @@ def test_a_method_without_a_description_is_complained_of() -> None:
     assert "has no @operation" in complaints[0]
 
 
-def test_each_operation_says_who_may_and_how_it_refuses() -> None:
+def test_each_operation_documents_permissions_and_errors() -> None:
     views = {
         "/" + _template(str(pattern.pattern)): pattern.callback.view_class
         for pattern in urlpatterns
@@ -136,7 +136,7 @@ def test_every_body_and_answer_has_an_example_that_fits() -> None:
 
 
 @pytest.mark.django_db
-def test_it_is_served_as_json_and_yaml_to_who_may_read() -> None:
+def test_it_is_served_as_json_and_yaml_to_readers() -> None:
     client = client_for(make_user("ann"), "read")
     shown = client.get("/api/v1/schema")
     assert shown["Content-Type"] == "application/vnd.oai.openapi+json"

@@ -72,7 +72,7 @@ def call(client: APIClient, method: str, url: str) -> int:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("scope", [READ, RUN, APPROVE, MANAGE])
-def test_a_token_does_what_its_scope_says_and_nothing_else(scope: str) -> None:
+def test_a_token_is_limited_to_its_scope(scope: str) -> None:
     listed = endpoints()
     client = client_for(User.objects.get(username="ann"), scope)
     for method, url, needed in listed:
@@ -140,7 +140,7 @@ def all_methods() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.django_db
-def test_all_scopes_but_the_needed_one_do_not_suffice() -> None:
+def test_all_other_scopes_without_the_needed_one_do_not_suffice() -> None:
     ann = make_user("ann")
     clients = {
         needed: client_for(ann, *sorted(set(TokenScope.values) - {needed}))
@@ -152,7 +152,7 @@ def test_all_scopes_but_the_needed_one_do_not_suffice() -> None:
         assert problem_of(refused)["code"] == "insufficient_scope"
 
 
-def test_what_only_reads_needs_no_more_than_read() -> None:
+def test_reading_needs_only_the_scope_read() -> None:
     reading = {scope for method, _, scope in all_methods() if method == "GET"}
     assert reading == {READ, SESSION_ONLY}
     writing = {(method, path) for method, path, scope in all_methods() if scope == READ}

@@ -29,7 +29,7 @@ def test_a_form_and_a_context_become_part_of_the_run_and_its_thread() -> None:
     assert [values[f"context.{name}"] for name in ("customer", "n", "vip")] == ["Acme", 1, False]
 
 
-def test_the_value_is_shown_beside_the_text() -> None:
+def test_the_value_is_shown_next_to_the_text() -> None:
     make_agent()
     ann = make_user("ann")
     run = make_run(ann, output_schema=SCHEMA)
@@ -48,10 +48,10 @@ def test_the_value_is_shown_beside_the_text() -> None:
         ({"output_schema": {"$ref": "http://127.0.0.1/"}}, 400, "invalid_output_schema", "$.$ref"),
         ({"context": "customer"}, 400, "invalid_request", "Must be an object"),
         ({"context": {"a": {}}}, 400, "invalid_request", "context.a must be a text"),
-        ({"context": {"a" * 65: 1}}, 400, "invalid_request", "is no name"),
+        ({"context": {"a" * 65: 1}}, 400, "invalid_request", "is not a valid name"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_words(
+def test_invalid_schemas_are_refused_with_a_reason(
     changes: dict[str, Any], status: int, code: str, told: str
 ) -> None:
     make_agent()
@@ -68,10 +68,10 @@ def test_a_missing_context_is_listed() -> None:
     ann = client_for(make_user("ann"))
     response = post(ann, RUNS, {**BODY, "context": {"town": "Ulm"}})
     assert (response.status_code, problem_of(response)["code"]) == (400, "missing_context")
-    assert "not given: customer." in problem_of(response)["detail"]
+    assert "missing: customer." in problem_of(response)["detail"]
 
 
-def test_the_form_and_the_context_belong_to_what_an_idempotency_key_repeats() -> None:
+def test_an_idempotency_key_includes_the_form_and_the_context() -> None:
     make_agent()
     ann = client_for(make_user("ann"))
     body = {**BODY, "context": {"a": 1}}

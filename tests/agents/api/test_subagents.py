@@ -84,7 +84,7 @@ def test_a_subagents_run_and_its_events_are_read_by_its_id() -> None:
     assert client.get(f"{RUNS}/{child.id}/events").json() == {"results": [], "next_after": 0}
 
 
-def test_nobody_else_finds_a_subagents_run_by_any_door() -> None:
+def test_other_users_find_no_run_of_a_subagent_at_any_door() -> None:
     ann, eve = make_user("ann"), make_user("eve")
     run, (child, _) = family(ann)
     client = client_for(eve)

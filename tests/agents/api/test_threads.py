@@ -111,7 +111,7 @@ def test_toolboxes_are_those_of_agents_that_one_may_use(
 
 @pytest.mark.bubblewrap
 @pytest.mark.django_db(transaction=True)
-def test_artifacts_are_what_a_run_made_or_changed_and_left(tmp_path: Path) -> None:
+def test_artifacts_are_files_created_or_changed_by_a_run(tmp_path: Path) -> None:
     first = play(tmp_path, write("old", "1"), write("gone", "1"))
     run = play(
         tmp_path,

@@ -35,7 +35,7 @@ def statuses(client: Any, count: int, url: str = "/api/v1/agents") -> list[int]:
     return [client.get(url).status_code for _ in range(count)]
 
 
-def test_by_default_there_are_limits() -> None:
+def test_limits_exist_by_default() -> None:
     defaults = LimitSettings()
     assert defaults.API_USER_REQUESTS == 1_200
     assert defaults.API_TOKEN_REQUESTS == 600
@@ -58,7 +58,7 @@ def test_a_token_and_a_person_have_limits(limits: Callable[..., None]) -> None:
 
 
 @pytest.mark.django_db
-def test_the_next_minute_begins_anew(
+def test_the_limit_restarts_each_minute(
     limits: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits(user=1)
@@ -70,7 +70,7 @@ def test_the_next_minute_begins_anew(
 
 
 @pytest.mark.django_db
-def test_what_is_forbidden_counts_too(limits: Callable[..., None]) -> None:
+def test_forbidden_requests_count_too(limits: Callable[..., None]) -> None:
     limits(token=2)
     client = client_for(make_user("ann"), "run")
     assert statuses(client, 3) == [403, 403, 429]
@@ -88,7 +88,7 @@ def test_sessions_count_for_the_person(limits: Callable[..., None]) -> None:
 
 
 @pytest.mark.django_db
-def test_tokens_that_are_none_are_limited_by_address(limits: Callable[..., None]) -> None:
+def test_invalid_tokens_are_limited_by_address(limits: Callable[..., None]) -> None:
     limits(failed=3)
     assert statuses(client_with(NOISE), 5) == [401, 401, 401, 429, 429]
     assert "Retry-After" in client_with(NOISE).get("/api/v1/agents")
@@ -143,7 +143,7 @@ def test_several_processes_have_one_limit() -> None:
 
 
 @pytest.mark.django_db
-def test_counts_of_long_ago_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_counts_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     wait_for("address:192.0.2.1", 10)
     monkeypatch.setattr(Clock, "now", Clock.now + 3 * 3600)
     wait_for("user:7", 10)

@@ -48,7 +48,7 @@ def test_no_token_makes_lists_or_ends_tokens(method: str) -> None:
     assert ApiToken.objects.filter(revoked_at=None).count() == 1
 
 
-def test_others_tokens_are_neither_listed_nor_ended() -> None:
+def test_tokens_of_others_are_not_listed_or_ended() -> None:
     token, secret = create_token(make_user("bob"))
     client = session_of("ann")
     assert client.get(TOKENS).json()["results"] == []

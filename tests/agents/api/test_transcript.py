@@ -77,7 +77,9 @@ def text(said: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_pages_are_of_whole_turns_and_bounded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_have_complete_turns_and_a_limited_size(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for turn in range(1, 6):
         say(run, turn, text(f"turn {turn}"))
         call(run, turn)
@@ -149,7 +151,7 @@ def test_a_thread_is_read_through_all_its_runs(run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_calls_are_cut_in_lists_and_whole_alone(run: Run) -> None:
+def test_calls_are_cut_in_lists_and_complete_alone(run: Run) -> None:
     long = "x" * 50_000
     call(run, 1, "big", long, input=dump({"path": long}), edited_input=dump({"path": "b"}))
     call(run, 2, "bad", [text(long)], tool="cat", status=ToolCallStatus.FAILED, is_error=True)
@@ -186,14 +188,14 @@ def test_an_id_may_be_anything(run: Run, call_id: str) -> None:
     assert get(run, f"tool-calls/{call_id}").status_code == 404
 
 
-def test_a_picture_is_told_of_without_its_bytes(run: Run) -> None:
+def test_a_picture_is_listed_without_its_bytes(run: Run) -> None:
     image = {"type": "base64", "media_type": "image/png", "data": "QUJD"}
     call(run, 1, "pic", [{"type": "image", "source": image}])
     (block,) = get(run, "tool-calls/pic").json()["result"]
     assert block["source"] == {"type": "base64", "media_type": "image/png", "bytes": 3}
 
 
-def test_a_runs_transcript_is_its_own_alone(run: Run) -> None:
+def test_a_transcript_contains_only_its_run(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(status="completed")
     make_run(run.owner, thread=run.thread_id, message="And now?")
     shown = get(run, "transcript").json()["results"]
@@ -207,7 +209,7 @@ def test_a_cursor_of_the_transcript_has_numbers(run: Run) -> None:
         assert (response.status_code, problem_of(response)["code"]) == (400, "invalid"), place
 
 
-def test_a_whole_call_has_bounds_in_its_input_too(run: Run) -> None:
+def test_the_input_of_a_complete_call_is_limited_too(run: Run) -> None:
     long = "y" * 2_000_000
     call(run, 1, "vast", input=dump({"path": long}), edited_input=dump({"path": long}))
     assert len(get(run, "tool-calls/vast").content) < 2_100_000

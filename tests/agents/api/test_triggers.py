@@ -85,7 +85,7 @@ def test_strangers_find_nothing():
     assert client.get("/api/v1/schedules").json()["results"] == []
 
 
-def test_whose_agent_it_is_is_not_told():
+def test_the_owner_of_an_agent_is_not_revealed():
     """Agents of other users and missing agents get the same answer, on create and on update."""
     ada, eve = make_user("ada"), make_user("eve")
     make_agent()
@@ -102,7 +102,7 @@ def test_whose_agent_it_is_is_not_told():
             assert hidden.content.replace(b"hidden", b"absent") == none.content
 
 
-def test_what_acts_for_an_agent_that_was_lost_can_be_stopped():
+def test_triggers_of_a_lost_agent_can_be_stopped():
     """A trigger can be disabled after its owner loses access to the agent."""
     ada = make_user("ada")
     agent = make_agent()
@@ -149,7 +149,7 @@ def test_lists_by_agent_and_by_whether_they_are_enabled():
         assert [row["agent"] for row in first["results"] + rest["results"]] == ["reader", "writer"]
 
 
-def test_a_token_that_starts_no_runs_has_none_start_by_themselves():
+def test_a_token_that_cannot_start_runs_cannot_make_triggers():
     """A stolen token with the scope `manage` alone can only disable and delete schedules."""
     make_agent()
     ada = make_user("ada")
@@ -218,7 +218,7 @@ def test_a_hook_from_its_making_to_its_end():
 
 
 @pytest.mark.both_databases
-def test_lists_of_runs_by_what_began_them():
+def test_lists_of_runs_are_filtered_by_trigger():
     forget_shares()
     ada = make_user("ada")
     agent = make_agent()

@@ -81,7 +81,7 @@ def test_uploads_are_stored_listed_and_deleted(run: Run) -> None:
     assert problem_of(client.delete(url(run, document["id"])))["code"] == "thread_busy"
 
 
-def test_a_run_begins_with_its_files(run: Run) -> None:
+def test_a_run_starts_with_its_files(run: Run) -> None:
     client = client_for(run.owner)
     answer = start(client, file(), file("b.csv", b"1,2"), thread=run.thread_id, key_header="k")
     assert answer.status_code == 201
@@ -96,7 +96,7 @@ def test_a_run_begins_with_its_files(run: Run) -> None:
     assert Upload.objects.count() == 2
 
 
-def test_what_is_no_text_is_json_in_a_form(run: Run) -> None:
+def test_fields_that_are_not_text_are_json_in_a_form(run: Run) -> None:
     client = client_for(run.owner)
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     answer = start(client, file(), queue="true", output_schema=json.dumps(schema))
@@ -133,14 +133,14 @@ def test_the_uploads_of_others_are_not_there(run: Run) -> None:
             start(client, file("evil.txt"), thread=run.thread_id),
         ):
             assert problem_of(answer)["code"] == "unknown_thread"
-        # A thread of one's own does not give access to uploads of other threads.
+        # An own thread does not give access to uploads of other threads.
         own = make_run(stranger)
         answer_run(own, "Done.")
         assert problem_of(client.delete(url(own, upload)))["code"] == "unknown_upload"
     assert Upload.objects.get().name == "a.txt"
 
 
-def test_scopes_hold(run: Run) -> None:
+def test_uploads_need_their_scopes(run: Run) -> None:
     reader, starter = client_for(run.owner, "read"), client_for(run.owner, "run")
     assert send(reader, run, file()).status_code == 403
     assert start(reader, file()).status_code == 403
@@ -158,7 +158,7 @@ def test_a_session_needs_its_csrf_token(run: Run) -> None:
     assert not Upload.objects.exists()
 
 
-def test_what_is_too_large_is_refused_before_it_is_read(run: Run) -> None:
+def test_too_large_uploads_are_refused_before_reading(run: Run) -> None:
     client = client_for(run.owner)
     threads = Thread.objects.count()
     with override_settings(VEL={**settings.VEL, "UPLOAD_BYTES": 100}):

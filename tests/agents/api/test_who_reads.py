@@ -57,7 +57,7 @@ def test_a_run_is_read_by_its_owner_and_operators(run: Run, part: str) -> None:
 
 
 @pytest.mark.parametrize("part", OWNERS_ALONE)
-def test_files_are_the_owners_alone(run: Run, part: str) -> None:
+def test_only_the_owner_reads_files(run: Run, part: str) -> None:
     url = f"runs/{run.id}{part}"
     assert status("ann", url) == 200
     assert status("olga", url) == 403
@@ -66,14 +66,14 @@ def test_files_are_the_owners_alone(run: Run, part: str) -> None:
 
 
 @pytest.mark.parametrize("part", OF_THREAD)
-def test_a_thread_is_its_owners_alone(run: Run, part: str) -> None:
+def test_only_the_owner_reads_a_thread(run: Run, part: str) -> None:
     url = f"threads/{run.thread_id}{part}"
     assert status("ann", url) == 200
     assert {status(name, url) for name in ("bob", "paul", "olga")} == {404}
     assert status("ann", url, "run", "approve") == 403
 
 
-def test_nobody_renames_anothers_thread(run: Run) -> None:
+def test_only_its_owner_renames_a_thread(run: Run) -> None:
     url = f"/api/v1/threads/{run.thread_id}"
     for name in ("bob", "paul", "olga"):
         client = client_for(User.objects.get(username=name))
@@ -96,7 +96,7 @@ def test_lists_show_a_stranger_nothing(run: Run, name: str) -> None:
 
 
 @pytest.mark.parametrize("url", [*LISTS, "runs/x", "threads/x", "runs/x/transcript"])
-def test_without_signing_in_there_is_nothing(run: Run, url: str) -> None:
+def test_without_signing_in_no_page_is_shown(run: Run, url: str) -> None:
     client = client_for(run.owner)
     client.credentials()
     response = client.get(f"/api/v1/{url}")

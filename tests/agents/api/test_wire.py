@@ -45,7 +45,7 @@ JSON = "application/json"
     ],
     ids=lambda body: repr(body[:30]),
 )
-def test_a_body_that_is_no_clean_json_is_a_parse_error(body: bytes) -> None:
+def test_a_body_that_is_not_clean_json_is_a_parse_error(body: bytes) -> None:
     client = client_for(make_user("ann"))
     response = client.generic("POST", "/api/v1/runs", body, content_type=JSON)
     assert (response.status_code, problem_of(response)["code"]) == (400, "parse_error")

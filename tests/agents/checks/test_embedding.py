@@ -69,7 +69,7 @@ def test_a_subclass_of_a_middleware_will_do(settings: Settings) -> None:
     assert found() == []
 
 
-def test_the_origin_belongs_behind_who_asks(settings: Settings) -> None:
+def test_the_origin_middleware_must_follow_authentication(settings: Settings) -> None:
     settings.MIDDLEWARE = [ORIGIN, *(each for each in own.MIDDLEWARE if each != ORIGIN)]
     assert found() == ["vel.E026"]
 

@@ -68,9 +68,7 @@ def test_a_model_that_cannot_be_asked_is_an_error(
         {"PROVIDER": "openai", "MODEL": "claude-5", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"},
     ],
 )
-def test_a_model_of_which_nothing_is_known_may_be_there(
-    settings: Settings, values: dict[str, str]
-) -> None:
+def test_an_unknown_model_may_exist(settings: Settings, values: dict[str, str]) -> None:
     use(settings, **values)
     assert found() == []
 

@@ -39,7 +39,7 @@ def pending(client: Client) -> int:
 
 
 @pytest.mark.slow
-def test_the_count_comes_at_once_and_on_each_change(site: Site, open_client: Open) -> None:
+def test_the_count_comes_immediately_and_on_each_change(site: Site, open_client: Open) -> None:
     site.do("make_user", name="rosa")
     run = site.do("make_run", owner="rosa")
     rosa = opened(open_client, "rosa")
@@ -51,7 +51,7 @@ def test_the_count_comes_at_once_and_on_each_change(site: Site, open_client: Ope
 
 
 @pytest.mark.slow
-def test_the_requests_of_others_are_not_told(site: Site, open_client: Open) -> None:
+def test_requests_of_others_are_not_reported(site: Site, open_client: Open) -> None:
     for name in ("sven", "tara"):
         site.do("make_user", name=name)
     sven, tara = opened(open_client, "sven"), opened(open_client, "tara")
@@ -63,7 +63,7 @@ def test_the_requests_of_others_are_not_told(site: Site, open_client: Open) -> N
     assert pending(tara) == 1
 
 
-def test_nobody_is_told_nothing(site: Site, open_client: Open) -> None:
+def test_strangers_get_nothing(site: Site, open_client: Open) -> None:
     assert opened(open_client, None).close_code() == 4401
     assert opened(open_client, None, session="made-up").close_code() == 4401
     token = site.do("make_token", user="olga", scopes=["run"])
@@ -74,7 +74,7 @@ def test_nobody_is_told_nothing(site: Site, open_client: Open) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_client_sends_changes_nothing(site: Site, open_client: Open) -> None:
+def test_messages_of_a_client_change_nothing(site: Site, open_client: Open) -> None:
     site.do("make_user", name="udo")
     run = site.do("make_run", owner="udo")
     request = site.do("ask", run=run, tool="send", tool_input={})

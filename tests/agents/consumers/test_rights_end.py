@@ -44,7 +44,7 @@ def change_password(run: str, session: str) -> None:
     ("end_right", "code"),
     [(end_session, 4401), (deactivate, 4401), (change_password, 4401), (give_away, 4404)],
 )
-def test_nothing_more_is_sent(
+def test_no_events_are_sent_after_the_rights_end(
     monkeypatch: pytest.MonkeyPatch, end_right: Callable[[str, str], None], code: int
 ) -> None:
     monkeypatch.setattr(run_consumer, "RECHECK_SECONDS", 0.0)

@@ -17,7 +17,7 @@ DELTA = ("text.delta", {"part_id": "1.0", "text": "a"})
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_a_watcher_gets_what_was_there_and_then_what_comes(site: Site, open_client: Open) -> None:
+def test_a_watcher_gets_past_events_and_then_new_ones(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     site.do("append", run=run, events=[("run.started", {"agent": "assistant"}), DELTA])
     client = open_client(run)
@@ -38,7 +38,7 @@ def test_a_watcher_gets_what_was_there_and_then_what_comes(site: Site, open_clie
     assert completed["data"] == {"text": "é ⟨\u202e⟩"}
 
 
-def test_a_watcher_that_comes_back_gets_what_it_missed_once(site: Site, open_client: Open) -> None:
+def test_a_returning_watcher_gets_missed_events_once(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     site.do("append", run=run, events=[DELTA] * 3)
     first = open_client(run)
@@ -53,7 +53,7 @@ def test_a_watcher_that_comes_back_gets_what_it_missed_once(site: Site, open_cli
     assert second.take()[0]["seq"] == 6
 
 
-def test_the_socket_outlives_a_failure_and_shows_that_the_run_goes_on(
+def test_the_socket_outlives_a_failure_and_shows_the_continued_run(
     site: Site, open_client: Open
 ) -> None:
     run = site.do("make_run", owner="olga")

@@ -185,7 +185,7 @@ def test_the_server_can_send_each_close_code() -> None:
 
 
 @pytest.mark.parametrize("pattern", websocket_urlpatterns, ids=lambda item: str(item.pattern))
-def test_every_socket_knows_who_opens_it_and_counts(limits: Limits, pattern: Any) -> None:
+def test_every_socket_counts_for_its_user(limits: Limits, pattern: Any) -> None:
     consumer = getattr(pattern.callback, "consumer_class", None)
     if consumer is None:
         assert pattern.callback is refuse_unknown_path

@@ -26,7 +26,7 @@ def test_another_user_finds_no_such_run(site: Site, open_client: Open) -> None:
     assert open_client("01jb0000000000000000000000").close_code() == 4404
 
 
-def test_nobody_in_particular_is_asked_to_sign_in(site: Site, open_client: Open) -> None:
+def test_visitors_are_asked_to_sign_in(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     assert open_client(run, user=None).close_code() == 4401
     assert open_client(run, user=None, session="made-up").close_code() == 4401
@@ -74,7 +74,7 @@ def test_a_name_that_is_not_the_sites_is_refused_though_the_origin_agrees(
     assert refused.value.response.status_code == 403
 
 
-def test_an_origin_that_is_no_url_is_refused() -> None:
+def test_an_origin_that_is_not_a_url_is_refused() -> None:
     # Daphne refuses this before Vel does, but other servers may not.
     assert not is_allowed([(b"host", b"localhost"), (b"origin", b"http://[")])
 
@@ -91,7 +91,7 @@ def test_a_site_with_tls_has_no_pages_without(settings: Settings) -> None:
     assert is_allowed(safe)
 
 
-def test_a_trusted_origin_may_stand_before_another_host(settings: Settings) -> None:
+def test_a_trusted_origin_may_differ_from_the_host(settings: Settings) -> None:
     headers = [(b"host", b"localhost"), (b"origin", b"https://vel.example")]
     assert not is_allowed(headers)
     settings.CSRF_TRUSTED_ORIGINS = ["https://vel.example"]
@@ -121,7 +121,7 @@ def test_a_trusted_origin_may_be_all_subdomains_as_for_forms(settings: Settings)
         assert django._origin_verified(form) is expected  # type: ignore[attr-defined]
 
 
-def test_a_path_that_is_none_is_refused(site: Site, open_client: Open) -> None:
+def test_an_unknown_path_is_refused(site: Site, open_client: Open) -> None:
     with pytest.raises(InvalidStatus) as refused:
         open_client("", path="/ws/anything")
     assert refused.value.response.status_code == 403

@@ -26,7 +26,7 @@ def until(client: Client, run: str, kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.both_databases
-def test_one_socket_tells_of_all(site: Site, open_client: Open) -> None:
+def test_one_socket_reports_all_runs(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     child = site.do("make_child", parent=run)
     client = open_client(run, path=at(run, "tree=all"))
@@ -38,7 +38,7 @@ def test_one_socket_tells_of_all(site: Site, open_client: Open) -> None:
     assert until(client, later, "text.delta")[0]["type"] == "subagent.started"
 
 
-def test_without_a_wish_a_socket_tells_of_its_own_run(site: Site, open_client: Open) -> None:
+def test_by_default_a_socket_reports_its_own_run(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     child = site.do("make_child", parent=run)
     site.do("append", run=child, events=[DELTA])
@@ -48,7 +48,7 @@ def test_without_a_wish_a_socket_tells_of_its_own_run(site: Site, open_client: O
     assert client.take()[0]["run_id"] == run
 
 
-def test_in_brief_no_words_of_a_subagent_come(site: Site, open_client: Open) -> None:
+def test_the_brief_form_has_no_text_of_subagents(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     child = site.do("make_child", parent=run)
     site.do("append", run=child, events=[("run.started", {}), DELTA, DELTA])
@@ -59,9 +59,7 @@ def test_in_brief_no_words_of_a_subagent_come(site: Site, open_client: Open) -> 
 
 
 @pytest.mark.both_databases
-def test_a_watcher_that_comes_back_says_where_it_was_on_each_run(
-    site: Site, open_client: Open
-) -> None:
+def test_a_returning_watcher_sends_its_position_in_each_run(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     child = site.do("make_child", parent=run)
     site.do("append", run=child, events=[DELTA, DELTA, DELTA])
@@ -70,12 +68,12 @@ def test_a_watcher_that_comes_back_says_where_it_was_on_each_run(
 
 
 @pytest.mark.parametrize("query", ["tree=yes", "tree=all&at=x", "tree=all&at=x:-1", "at=x:"])
-def test_what_makes_no_sense_is_refused(site: Site, open_client: Open, query: str) -> None:
+def test_invalid_parameters_are_refused(site: Site, open_client: Open, query: str) -> None:
     run = site.do("make_run", owner="olga")
     assert open_client(run, path=at(run, query)).close_code() == 4400
 
 
-def test_nobody_else_follows_a_family(site: Site, open_client: Open) -> None:
+def test_other_users_cannot_follow_a_family(site: Site, open_client: Open) -> None:
     run = site.do("make_run", owner="olga")
     child = site.do("make_child", parent=run)
     own = site.do("make_run", owner="peter")
@@ -88,7 +86,9 @@ def test_nobody_else_follows_a_family(site: Site, open_client: Open) -> None:
     assert client.take()[0]["run_id"] == own
 
 
-def test_an_approver_sees_of_a_family_those_that_have_asked(site: Site, open_client: Open) -> None:
+def test_an_approver_sees_only_runs_of_a_family_with_requests(
+    site: Site, open_client: Open
+) -> None:
     run = site.do("make_run", owner="olga")
     asking, quiet = (site.do("make_child", parent=run, task=task) for task in "ab")
     site.do("append", run=quiet, events=[DELTA])

@@ -57,7 +57,7 @@ def order(
     return f"{item}{amount}"
 
 
-def test_every_kind_of_hint_is_told() -> None:
+def test_every_kind_of_hint_is_described() -> None:
     spec = ToolSpec.from_function(order)
     assert spec.name == "order"
     assert spec.description == "Order something.\nIt is sent at once."
@@ -106,7 +106,7 @@ def test_a_parameter_keeps_its_description_and_default_with_a_model_as_its_type(
     assert fields["words"]["default"] == {"title": "t"}
 
 
-def test_a_type_that_contains_itself_is_told_once() -> None:
+def test_a_recursive_type_is_described_once() -> None:
     told = wire_schema(ToolSpec.from_function(plant).signature.model)
     reference = {"$ref": "#/$defs/Node"}
     assert told["properties"]["root"] == {**reference, "description": "The first one"}
@@ -207,7 +207,7 @@ def silent(value: int) -> None: ...
 
 
 @pytest.mark.parametrize("function", [many, loose, hidden, shadowed, impossible])
-def test_what_no_model_could_fill_is_refused_with_the_tools_name(function: Any) -> None:
+def test_unusable_parameters_are_refused_with_the_tools_name(function: Any) -> None:
     with pytest.raises(InvalidTool, match=function.__name__):
         ToolSpec.from_function(function)
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.bubblewrap
-def test_it_copies_the_report_and_the_chart_and_says_where(
+def test_it_copies_the_report_and_the_chart_and_prints_their_paths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     play_at_once(monkeypatch)
@@ -53,7 +53,7 @@ def test_it_fails_when_the_files_did_not_come_to_be(
 
 
 @pytest.mark.bubblewrap
-def test_where_no_packages_can_be_had_it_says_so_in_one_line_and_goes_on(
+def test_without_packages_it_prints_one_line_and_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     play_at_once(monkeypatch)

@@ -157,7 +157,7 @@ def test_somebody_elses_agent_of_that_name_is_not_used() -> None:
 
 
 @pytest.mark.slow
-def test_without_a_sandbox_it_stops_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_sandbox_it_stops_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     def unavailable(self: ThreadFiles, timeout: float) -> None:
         raise SandboxUnavailable("bubblewrap is not installed")
 
@@ -169,7 +169,7 @@ def test_without_a_sandbox_it_stops_and_says_so(monkeypatch: pytest.MonkeyPatch)
     assert "completed" not in {todo.status for todo in run.thread.todos.all()[1:]}
 
 
-def test_an_empty_file_is_no_output() -> None:
+def test_an_empty_file_is_not_an_output() -> None:
     run = start_demo_run(make_user())
     files = workspace_backend(open_workspace(workspace_location(run.thread)))
     files.write_bytes(f"{OUTPUTS}/report.md", b"")
@@ -177,7 +177,7 @@ def test_an_empty_file_is_no_output() -> None:
     assert read_demo_outputs(run) == {"chart.svg": b"<svg/>"}
 
 
-def test_without_its_data_it_stops_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_data_it_stops_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     play_at_once(monkeypatch)
     ensure_demo_agent()
     run = drive_to_end(start_run(make_user(), PLAIN.text, agent="demo"))
@@ -201,7 +201,7 @@ def test_figures_that_the_check_finds_wrong_end_it_before_there_is_a_report(
     assert read_demo_outputs(run) == {}
 
 
-def test_anything_else_is_answered_with_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_messages_are_answered_with_an_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
     play_at_once(monkeypatch)
     ensure_demo_agent()
     run = drive_to_end(start_run(make_user(), "Write a haiku", agent="demo"))

@@ -66,7 +66,7 @@ def approximately(value: object) -> object:
 
 
 @pytest.mark.slow
-def test_it_computes_with_pandas_what_the_standard_library_computes(
+def test_pandas_and_the_standard_library_compute_the_same(
     demo_toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = play_demo(monkeypatch)

@@ -68,7 +68,7 @@ def test_name_and_bytes_must_agree(name: str, data: bytes, taken: str) -> None:
     assert family(name, data) == taken
 
 
-def test_the_operator_says_which_kinds() -> None:
+def test_the_operator_configures_the_kinds() -> None:
     assert family("a.pdf", pdf("x"), ("text",)) == ""
     assert family("a.exe", b"MZ\0", (*FAMILIES, OTHER)) == OTHER
     # Even if all kinds are allowed, the bytes must match a known suffix.

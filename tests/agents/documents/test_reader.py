@@ -64,23 +64,26 @@ def test_documents_become_markdown(reader: DocumentReader) -> None:
 @pytest.mark.parametrize(
     ("kind", "data", "problem"),
     [
-        ("docx", b"PK\x03\x04 nothing", "it is damaged, or not what its name says"),
-        ("pdf", b"%PDF-1.4 nothing", "it is damaged, or not what its name says"),
-        ("pdf", pdf(""), "there is no text in it (a scan, perhaps)"),
-        ("docx", laughing_docx(), "it is damaged, or not what its name says"),
+        ("docx", b"PK\x03\x04 nothing", "it is damaged, or its content does not match its name"),
+        ("pdf", b"%PDF-1.4 nothing", "it is damaged, or its content does not match its name"),
+        ("pdf", pdf(""), "it contains no text; it may be a scan"),
+        ("docx", laughing_docx(), "it is damaged, or its content does not match its name"),
     ],
     ids=["docx", "pdf", "scan", "laughing"],
 )
-def test_bad_documents_are_said_to_be(
+def test_bad_documents_are_reported(
     reader: DocumentReader, kind: str, data: bytes, problem: str
 ) -> None:
     assert read(reader, kind, data) == ("", problem)
 
 
 @pytest.mark.slow
-def test_a_bomb_is_said_to_be_one(reader: DocumentReader) -> None:
+def test_a_bomb_is_reported(reader: DocumentReader) -> None:
     # Made here and not as a parameter: each process that collects the tests would make one.
-    assert read(reader, "docx", zip_bomb()) == ("", "it unpacks to more than a file may")
+    assert read(reader, "docx", zip_bomb()) == (
+        "",
+        "its unpacked content is larger than the limit for a file",
+    )
 
 
 def test_a_long_text_is_cut(reader: DocumentReader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +93,7 @@ def test_a_long_text_is_cut(reader: DocumentReader, monkeypatch: pytest.MonkeyPa
     assert len(text) < 140
 
 
-def test_what_takes_too_long_or_too_much_is_ended(
+def test_conversions_over_a_limit_are_ended(
     reader: DocumentReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Simulate a file that takes over the program."""
@@ -145,11 +148,14 @@ def test_pictures_are_made_small_and_only_their_pixels_stay(reader: DocumentRead
 def test_pictures_that_unpack_to_too_much_are_not_shown(reader: DocumentReader) -> None:
     bomb = samples()["bomb.png"]
     assert len(bomb) < 1_000_000
-    assert reader.picture(bomb, Cancellation()) == "it is damaged, or not what its name says"
+    assert (
+        reader.picture(bomb, Cancellation())
+        == "it is damaged, or its content does not match its name"
+    )
     assert isinstance(reader.picture(b"\x89PNG\r\n\x1a\nxx", Cancellation()), str)
 
 
-def test_without_the_toolbox_it_is_said_so() -> None:
+def test_a_missing_toolbox_is_reported() -> None:
     for name in ("", "none-of-this-name"):
         with override_settings(VEL={**settings.VEL, "DOCUMENTS_TOOLBOX": name}):
             reader = new_reader()

@@ -27,7 +27,7 @@ def check_run(run: Run) -> None:
     assert (run.wait_reason != "") == (run.status == "waiting")
     assert (run.ended_at is not None) == run.has_ended
     if run.status == "running":
-        assert clock.lease_until is not None, "a running run nobody has a lease of"
+        assert clock.lease_until is not None, "a running run without a lease"
     else:
         assert (clock.lease_until, clock.lease_holder) == (None, ""), run.status
     if run.status == "waiting":
@@ -74,7 +74,7 @@ def check_family(parent: Run) -> None:
     asked = [child.pk for child in active if child.clock.cancel_requested]
     if parent.has_ended:
         left = [child for child in children if not child.has_ended and child.pk not in asked]
-        assert not left, "a run has ended, and what it began goes on"
+        assert not left, "a run has ended, and its calls continue"
     elif children:
         limit = parent.spec.get("max_concurrent_subagents", 5)
         assert len(active) <= limit

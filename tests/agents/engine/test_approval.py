@@ -63,7 +63,7 @@ def test_a_parked_run_holds_nothing(tmp_path: Path) -> None:
     assert event_types(run)[-1] == "run.suspended"
 
 
-def test_an_approved_call_runs_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_an_approved_call_runs_and_the_run_continues(tmp_path: Path) -> None:
     user, run, [request] = parked_run(tmp_path, write("/a", "alpha"))
     approve(user, request)
     run = drive_to_end(run)
@@ -72,7 +72,7 @@ def test_an_approved_call_runs_and_the_run_goes_on(tmp_path: Path) -> None:
     assert ToolCall.objects.get().status == "succeeded"
 
 
-def test_a_rejection_tells_the_model_why(tmp_path: Path) -> None:
+def test_a_rejection_gives_the_model_the_reason(tmp_path: Path) -> None:
     user, run, [request] = parked_run(tmp_path, write("/a"))
     approve(user, request, decision="reject", reason="wrong file")
     run = drive_to_end(run)
@@ -83,7 +83,7 @@ def test_a_rejection_tells_the_model_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_edit_runs_what_the_person_wrote_and_history_keeps_what_the_model_asked(
+def test_an_edit_runs_the_persons_input_and_the_history_keeps_the_models_input(
     tmp_path: Path,
 ) -> None:
     user, run, [request] = parked_run(tmp_path, write("/a", "model"))
@@ -113,7 +113,7 @@ def test_a_response_is_the_result(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
-def test_calls_that_need_nobody_run_before_anyone_is_asked(tmp_path: Path) -> None:
+def test_calls_without_approval_run_before_a_request(tmp_path: Path) -> None:
     _, run, requests = parked_run(
         tmp_path, write("/a"), {"name": "ls", "input": {"path": "/"}}, write("/b")
     )
@@ -127,7 +127,7 @@ def test_calls_that_need_nobody_run_before_anyone_is_asked(tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_the_runs_own_approved_edit_leads_to_a_request_that_is_shown_anew(tmp_path: Path) -> None:
+def test_the_runs_own_approved_edit_renews_a_pending_request(tmp_path: Path) -> None:
     user, run, [first, second] = parked_run(tmp_path, write("/a"), write("/b"))
     approve(user, first)
     run.refresh_from_db()
@@ -147,7 +147,7 @@ def test_the_runs_own_approved_edit_leads_to_a_request_that_is_shown_anew(tmp_pa
 
 
 @pytest.mark.both_databases
-def test_a_decision_is_taken_once_and_only_for_what_was_shown(tmp_path: Path) -> None:
+def test_a_decision_counts_once_and_only_for_the_shown_call(tmp_path: Path) -> None:
     user, _, [request] = parked_run(tmp_path, write("/a"))
     with pytest.raises(Conflict):
         approve(user, request, digest="0" * 64)
@@ -182,7 +182,7 @@ def test_a_cancelled_run_takes_its_requests_with_it(tmp_path: Path) -> None:
     assert not StateFile.objects.exists()
 
 
-def test_what_was_approved_is_found_again_whatever_the_database_makes_of_json(
+def test_an_approved_input_is_recognized_after_storage_as_json(
     tmp_path: Path,
 ) -> None:
     odd = {"replace_all": False, "old_text": "1.0e2 \u00e9", "new_text": "x", "path": "/a"}

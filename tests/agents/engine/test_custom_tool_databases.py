@@ -116,7 +116,7 @@ def test_vels_own_database_lost_before_the_function_is_called(
     assert (call.status, call.attempt, call.result) == ("succeeded", 2, '"ada"')
 
 
-def test_a_permission_that_cannot_be_asked_for_is_told_with_its_reason(
+def test_a_failed_permission_check_is_reported_with_its_reason(
     settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drive_module, "MAX_LOST_DRIVERS", 2)

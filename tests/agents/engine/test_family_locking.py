@@ -186,7 +186,7 @@ def driven_family() -> Family:
     return Family(run, children, writers, request=request)
 
 
-# A parent parked for a driven child, which has a child of its own.
+# A parent parked for a driven child, which also has a child.
 
 DEEP: dict[str, Action] = {
     "first parks": lambda family: committed(
@@ -258,25 +258,25 @@ def check_pairs(
 
 
 @pytest.mark.both_databases
-def test_two_things_at_once_leave_a_parked_family_in_order() -> None:
+def test_two_concurrent_actions_leave_a_parked_family_consistent() -> None:
     check_pairs(parked_family, PARKED, some(possible(PARKED), times=2))
 
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_two_things_at_once_leave_a_driven_family_in_order() -> None:
+def test_two_concurrent_actions_leave_a_driven_family_consistent() -> None:
     check_pairs(driven_family, DRIVEN, some(possible(DRIVEN), times=2))
 
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_two_things_at_once_leave_three_generations_in_order() -> None:
+def test_two_concurrent_actions_leave_three_generations_consistent() -> None:
     check_pairs(deep_family, DEEP, some(possible(DEEP), times=2))
 
 
 @pytest.mark.storm
 @pytest.mark.timeout(1800)
-def test_any_two_things_at_once_in_families_again_and_again() -> None:
+def test_any_two_concurrent_actions_repeatedly_leave_families_consistent() -> None:
     for _ in range(10):
         check_pairs(parked_family, PARKED, possible(PARKED))
         check_pairs(driven_family, DRIVEN, possible(DRIVEN))
@@ -284,7 +284,7 @@ def test_any_two_things_at_once_in_families_again_and_again() -> None:
 
 
 @pytest.mark.both_databases
-def test_the_last_two_children_that_end_at_once_wake_their_parent_once() -> None:
+def test_two_last_children_that_end_concurrently_wake_their_parent_once() -> None:
     for _ in range(ROUNDS):
         family = parked_family()
         cancel_run(family.children[2].pk, by="ada")
@@ -297,7 +297,7 @@ def test_the_last_two_children_that_end_at_once_wake_their_parent_once() -> None
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_a_parent_that_would_park_when_the_last_child_has_ended_goes_on() -> None:
+def test_a_parent_does_not_park_if_its_last_child_has_ended() -> None:
     family = driven_family()
     for child in family.children[1:]:
         cancel_run(child.pk, by="ada")
@@ -328,7 +328,7 @@ on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="
 @pytest.mark.both_databases
 @on_postgresql
 @pytest.mark.parametrize("end", ["first parks", "first ends"])
-def test_a_child_that_lets_go_takes_its_parents_row_before_its_own(end: str) -> None:
+def test_a_child_that_parks_locks_its_parents_row_before_its_own(end: str) -> None:
     """A cancellation of the family locks parents before children."""
     family = deep_family()
 
@@ -345,7 +345,7 @@ def test_a_child_that_lets_go_takes_its_parents_row_before_its_own(end: str) -> 
 @pytest.mark.slow
 @pytest.mark.both_databases
 @on_postgresql
-def test_the_sweeper_holds_no_child_while_it_wants_the_parent() -> None:
+def test_the_sweeper_holds_no_lock_on_a_child_while_it_waits_for_the_parent() -> None:
     family = deep_family()
     committed(park_for, family.writers[family.children[0].pk], family.grandchildren, PAST - 1)
 
@@ -365,7 +365,7 @@ def test_the_sweeper_holds_no_child_while_it_wants_the_parent() -> None:
 @pytest.mark.slow
 @pytest.mark.both_databases
 @on_postgresql
-def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
+def test_deltas_of_siblings_yield_to_a_cancellation_of_all() -> None:
     """A batch of deltas and a cancellation may lock the same clocks in different orders."""
     family = parked_family()
     writers = [family.writers[child.pk] for child in family.children[:2]]
@@ -402,7 +402,7 @@ def test_deltas_of_siblings_give_way_to_whoever_cancels_them_all() -> None:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_what_was_cancelled_may_be_ended_by_any_process_when_its_own_is_gone() -> None:
+def test_any_process_may_end_a_cancelled_run_of_a_dead_process() -> None:
     """The parent's end requests the cancellation; the killed command cannot drive the child."""
     family = driven_family()
     child = family.children[0]
@@ -415,7 +415,7 @@ def test_what_was_cancelled_may_be_ended_by_any_process_when_its_own_is_gone() -
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_a_driver_that_hands_back_what_was_cancelled_ends_it() -> None:
+def test_a_driver_that_hands_back_a_cancelled_run_ends_it() -> None:
     """This process may be the only one that can claim the run, and it is shutting down."""
     family = driven_family()
     committed(complete_run, family.writers[family.parent.pk], "end_turn", 1)

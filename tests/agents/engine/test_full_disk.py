@@ -89,9 +89,7 @@ def test_a_command_does_not_start_on_the_reserve(settings: Settings, tmp_path: P
     assert "The command did not start: the disk of the data directory is full" in results(run)[0]
 
 
-def test_a_full_disk_is_no_fault_of_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_does_not_fail_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = drive_module.open_session
     opened: list[str] = []
 

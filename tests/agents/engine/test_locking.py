@@ -172,7 +172,7 @@ def pairs(actions: Iterable[str]) -> list[tuple[str, str]]:
 def some(pairs: list[tuple[str, str]], times: int) -> list[tuple[str, str]]:
     """Return pairs that use each action `times` times; the storms test all pairs.
 
-    On SQLite, whose writers run one after the other, each action is used half as often.
+    On SQLite, which runs writers one by one, each action is used half as often.
     """
     if connection.vendor == "sqlite":
         times = max(1, times // 2)
@@ -189,20 +189,20 @@ def some(pairs: list[tuple[str, str]], times: int) -> list[tuple[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_two_things_at_once_leave_a_parked_run_in_order() -> None:
+def test_two_concurrent_actions_leave_a_parked_run_consistent() -> None:
     for pair in some(pairs(WAITING), times=4):
         both(waiting_scene(), WAITING, pair)
 
 
 @pytest.mark.both_databases
-def test_two_things_at_once_leave_a_driven_run_in_order() -> None:
+def test_two_concurrent_actions_leave_a_driven_run_consistent() -> None:
     for pair in some(pairs(DRIVEN), times=4):
         both(driven_scene(), DRIVEN, pair)
 
 
 @pytest.mark.storm
 @pytest.mark.timeout(1800)
-def test_any_two_things_at_once_again_and_again() -> None:
+def test_any_two_concurrent_actions_repeatedly_leave_runs_consistent() -> None:
     for _ in range(40):
         for pair in pairs(WAITING):
             both(waiting_scene(), WAITING, pair)
@@ -237,7 +237,7 @@ def test_of_two_approvers_one_decides() -> None:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_the_last_two_decisions_at_once_wake_the_run_once() -> None:
+def test_two_concurrent_last_decisions_wake_the_run_once() -> None:
     for _ in range(ROUNDS):
         scene = waiting_scene()
         first, second = both(scene, WAITING, ("approve", "approve the other"))
@@ -260,7 +260,7 @@ def test_of_two_messages_to_a_free_thread_one_starts_a_run() -> None:
 
 
 @pytest.mark.both_databases
-def test_a_message_and_a_resumption_at_once_leave_one_active_run() -> None:
+def test_a_concurrent_message_and_resumption_leave_one_active_run() -> None:
     for _ in range(ROUNDS):
         user, run = new_run()
         committed(fail_run, claimed(run), "code", "message", 1)
@@ -275,7 +275,7 @@ def test_a_message_and_a_resumption_at_once_leave_one_active_run() -> None:
 
 @pytest.mark.root
 @pytest.mark.both_databases
-def test_threads_that_begin_at_once_get_accounts_of_their_own() -> None:
+def test_threads_that_start_concurrently_get_separate_accounts() -> None:
     for _ in range(ROUNDS):
         threads = [new_run()[1].thread for _ in range(3)]
         actions = [lambda t=thread: committed(assign_sandbox_uid, t) for thread in threads]
@@ -364,7 +364,7 @@ def wait_until_it_waits(thread: threading.Thread) -> None:
 
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
 @pytest.mark.both_databases
-def test_who_decides_too_late_waits_for_nobody() -> None:
+def test_a_late_decision_does_not_wait_for_locks() -> None:
     """Only one of many decisions on a request is in time; the others must not block the run."""
     scene = waiting_scene()
     answer = DecisionRequest("approve", scene.requests[0].digest)
@@ -424,7 +424,7 @@ def test_cancelling_one_waiting_message_starts_no_other() -> None:
 
 
 @pytest.mark.both_databases
-def test_a_resumed_run_is_not_cancelled_by_what_came_before_its_failure() -> None:
+def test_a_resumed_run_is_not_cancelled_by_a_request_before_its_failure() -> None:
     scene = driven_scene()
     cancel_run(scene.run.id, by="ada")
     committed(fail_run, scene.writer, "code", "message", 1)

@@ -26,7 +26,7 @@ def turns(count: int) -> list[Turn]:
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("count", [1, 50, pytest.param(200, marks=pytest.mark.storm)])
-def test_every_request_begins_with_the_one_before(count: int) -> None:
+def test_every_request_starts_with_the_previous_one(count: int) -> None:
     user = make_user()
     with served(turns(count)) as server:
         make_agent(user, provider="anthropic", model="claude-sonnet-5-5")

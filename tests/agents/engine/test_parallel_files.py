@@ -99,7 +99,7 @@ def test_the_second_writer_of_a_new_file_is_refused_until_it_has_read_it(
     assert files.read_bytes(path, 10) == winner.encode()
 
 
-def test_who_has_read_the_file_may_replace_it(tmp_path: Path, own: Path) -> None:
+def test_an_agent_that_has_read_the_file_may_replace_it(tmp_path: Path, own: Path) -> None:
     path = "/note.txt"
     wanted = [write(path, "x"), read(path), write(path, "y")]
     _, made = parallel(tmp_path, own, ROWS, one=wanted, two=[read("/other")])
@@ -122,7 +122,7 @@ def test_a_file_from_before_is_replaced_unread_as_long_as_no_other_uses_it(
     assert bytes(StateFile.objects.get(thread=run.thread, path=path).content) == b"one"
 
 
-def test_each_has_a_file_of_this_name_in_a_workspace_of_its_own(tmp_path: Path, own: Path) -> None:
+def test_each_has_a_file_of_this_name_in_its_own_workspace(tmp_path: Path, own: Path) -> None:
     calls = {name: [write("note.txt", name)] for name in ("one", "two")}
     run, made = parallel(tmp_path, own, OWN_WORKSPACE, **calls)
     assert [calls[0].code for calls in made.values()] == ["", ""]
@@ -136,17 +136,22 @@ def test_each_has_a_file_of_this_name_in_a_workspace_of_its_own(tmp_path: Path, 
     [
         (
             OWN_WORKSPACE,
-            "Each has a workspace of its own, but explore, plan see yours.",
+            "Each has its own workspace, but explore, plan see yours.",
             "The agent that asks you does not see your /sandbox/workspace/.",
             "the same files",
         ),
         (
             OWN_DIRECTORY,
             "They work in the same directories as you, also in /sandbox/workspace/",
-            "Other agents use the same files, also in /sandbox/workspace/",
-            "of its own",
+            "Other agents may be using the same files, also in /sandbox/workspace/",
+            "its own workspace",
         ),
-        (ROWS, "They have the same files as you", "Other agents use the same files", "/sandbox/"),
+        (
+            ROWS,
+            "They have the same files as you",
+            "Other agents may be using the same files",
+            "/sandbox/",
+        ),
     ],
 )
 def test_the_prompts_say_which_files_are_shared(

@@ -53,7 +53,7 @@ def test_without_the_date_the_line_at_the_end_stays() -> None:
     assert system_of(run).endswith(f"\n\nToday's date: {datetime.now(UTC):%Y-%m-%d}")
 
 
-def test_what_a_thread_began_with_stays() -> None:
+def test_the_initial_values_of_a_thread_stay() -> None:
     user = ada()
     make_agent(user, system_prompt=PROMPT)
     run = drive_to_end(start_run(user, context={"customer": "Acme"}))
@@ -100,7 +100,7 @@ def test_a_hostile_context_and_title_stay_text() -> None:
 def test_a_context_that_the_prompt_needs_must_be_given() -> None:
     user = make_user()
     make_agent(user, system_prompt="{{context.b}} {{context.a}} {{context.b}} {{{{context.c}}")
-    with pytest.raises(InvalidRequest, match=r"not given: a, b\.") as refused:
+    with pytest.raises(InvalidRequest, match=r"missing: a, b\.") as refused:
         start_run(user, context={"c": 1})
     assert refused.value.code == "missing_context"
     assert not Thread.objects.exists()
@@ -108,12 +108,12 @@ def test_a_context_that_the_prompt_needs_must_be_given() -> None:
     assert system_of(run).startswith("false 1.5 false {{context.c}}\n")
 
 
-def test_a_thread_that_lacks_what_a_later_prompt_needs_is_not_gone_on_with() -> None:
+def test_a_thread_without_the_values_of_a_later_prompt_is_refused() -> None:
     user = make_user()
     make_agent(user)
     run = drive_to_end(start_run(user))
     another_prompt("{{context.customer}}")
-    with pytest.raises(InvalidRequest, match="Begin a new thread"):
+    with pytest.raises(InvalidRequest, match="Start a new thread"):
         start_run(user, thread=run.thread_id)
 
 
@@ -136,9 +136,9 @@ def test_a_context_is_fixed_when_the_thread_has_begun() -> None:
         ({"a": None}, "must be a text"),
         ({"a": 10**20}, "must be a text"),
         ({"a": float("inf")}, "must be a text"),
-        ({"a b": 1}, "no name"),
-        ({"a\n": 1}, "no name"),
-        ({"": 1}, "no name"),
+        ({"a b": 1}, "not a valid name"),
+        ({"a\n": 1}, "not a valid name"),
+        ({"": 1}, "not a valid name"),
         ({f"a{number}": 1 for number in range(33)}, "may have 32"),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_context_is_small_and_plain(context: dict[str, Any], told: str) -> Non
         start_run(user, context=context)
 
 
-def test_a_misspelt_variable_is_an_error_of_the_one_who_saves() -> None:
+def test_a_misspelt_variable_is_an_error_when_saving() -> None:
     user = make_user()
     with pytest.raises(
         InvalidRequest, match=r"system_prompt: there is no variable \{\{user.nmae\}\}"
@@ -161,7 +161,7 @@ def test_a_misspelt_variable_is_an_error_of_the_one_who_saves() -> None:
     assert system_of(run).startswith("{{user.nmae}} {{ user.nmae }} {{foo}}\n")
 
 
-def test_a_prompt_of_before_there_were_variables_goes_on_working() -> None:
+def test_a_prompt_from_before_variables_still_works() -> None:
     user = make_user()
     agent = make_agent(user, system_prompt="As it was.")
     old = "Write {{user.email}} as Handlebars does."
@@ -201,7 +201,7 @@ def test_a_subagents_thread_has_the_values_of_the_first() -> None:
     assert values_of(Thread.objects.get(pk=thread.pk)) == values_of(below)
 
 
-def test_a_prompt_without_variables_asks_nothing_of_the_thread() -> None:
+def test_a_prompt_without_variables_needs_no_values() -> None:
     user = make_user()
     make_agent(user, system_prompt="Plain.")
     run = drive_to_end(start_run(user))

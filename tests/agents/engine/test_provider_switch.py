@@ -115,7 +115,7 @@ def test_there_and_back_with_calls_and_thoughts() -> None:
     assert heads == [ANTHROPIC, OPENAI, ANTHROPIC]
 
 
-def test_neither_server_is_sent_the_other_s_key() -> None:
+def test_each_server_gets_only_its_own_key() -> None:
     user = make_user()
     with both([Turn("One.")], [Turn("Two.")]) as (anthropic, openai):
         agent = make_agent(user, provider=ANTHROPIC[0], model=ANTHROPIC[1])
@@ -181,7 +181,7 @@ def test_the_protocols_of_openai_are_two_providers() -> None:
     assert '"reasoning_content":"C-1"' in chat.requests[1].body.decode()
 
 
-def test_what_a_reply_used_is_counted_and_paid_for() -> None:
+def test_the_usage_of_each_reply_is_counted_and_paid() -> None:
     user = make_user()
     usage = {"input": 10_000, "cache_read": 8_000, "output": 500, "reasoning": 400}
     with both([], [Turn("One.", usage=usage)]):
@@ -195,7 +195,7 @@ def test_what_a_reply_used_is_counted_and_paid_for() -> None:
 
 
 @pytest.mark.slow
-def test_the_cache_is_told_which_thread_and_nothing_of_it() -> None:
+def test_the_cache_key_identifies_the_thread_without_its_content() -> None:
     user = make_user()
     with both([], [Turn("One."), Turn("Two."), Turn("Three.")]) as (_, openai):
         make_agent(user, provider=OPENAI[0], model=OPENAI[1])

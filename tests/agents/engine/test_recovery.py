@@ -108,7 +108,7 @@ ONCE_A_RUN = (CrashPoint.CLAIMED, CrashPoint.STARTED_WRITTEN)
         if point != CrashPoint.BLOCKED and (not after or point not in ONCE_A_RUN)
     ],
 )
-def test_a_run_goes_on_after_a_crash_at_any_point(
+def test_a_run_continues_after_a_crash_at_any_point(
     tmp_path: Path, point: CrashPoint, after: int
 ) -> None:
     run = a_run(tmp_path)
@@ -141,7 +141,7 @@ def test_a_run_goes_on_after_a_crash_at_any_point(
 
 
 @pytest.mark.slow
-def test_an_interrupted_write_is_told_to_the_model_and_not_made_again(tmp_path: Path) -> None:
+def test_an_interrupted_write_is_reported_to_the_model_and_not_repeated(tmp_path: Path) -> None:
     run = a_run(tmp_path)
     crash_once(run, CrashPoint.STARTED_WRITTEN)
     assert not StateFile.objects.exists()
@@ -207,7 +207,7 @@ def test_a_reply_clears_the_count_of_lost_workers(tmp_path: Path) -> None:
     assert run.clock.lost_drivers == 0
 
 
-def test_a_run_whose_replies_cannot_be_stored_is_paid_for_a_few_times_only(
+def test_a_run_with_unstorable_replies_is_paid_only_a_few_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
@@ -238,7 +238,7 @@ def test_a_run_whose_replies_cannot_be_stored_is_paid_for_a_few_times_only(
     assert pauses == [0.5, 1.0, 2.0, 3.0]
 
 
-def test_a_reply_that_no_database_takes_fails_the_run_at_once(
+def test_a_reply_that_no_database_accepts_fails_the_run_immediately(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*arguments: object) -> None:
@@ -250,7 +250,7 @@ def test_a_reply_that_no_database_takes_fails_the_run_at_once(
 
 
 @pytest.mark.slow
-def test_a_database_that_goes_while_a_tool_asks_it_is_no_answer_of_the_tool(
+def test_a_database_lost_during_a_tool_call_is_not_the_tools_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = planning_module.read_plan

@@ -25,7 +25,7 @@ from tests.support.runs import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_queued_run_is_cancelled_at_once() -> None:
+def test_a_queued_run_is_cancelled_immediately() -> None:
     user = make_user()
     make_agent(user)
     run = start_run(user)
@@ -67,7 +67,7 @@ def test_cancelling_in_the_middle_of_a_command_kills_it(tmp_path: Path) -> None:
     assert "stopped half-way" in call.result
 
 
-def test_cancelling_twice_is_no_error_and_changes_nothing() -> None:
+def test_cancelling_twice_is_allowed_and_changes_nothing() -> None:
     user = make_user()
     make_agent(user)
     run = start_run(user)
@@ -96,7 +96,7 @@ def test_wall_time_ends_a_hanging_model_call() -> None:
     assert (run.status, run.finish_reason) == ("failed", "limit_seconds")
 
 
-def test_a_failed_run_goes_on_when_it_is_resumed() -> None:
+def test_a_failed_run_continues_when_it_is_resumed() -> None:
     user = make_user()
     fault = Turn(fault=Fault("status", 400, "invalid_request_error", "not now"))
     with served([LOOK, fault, ANSWER]) as server:

@@ -76,7 +76,7 @@ def output(child: Run) -> str:
     return str(ToolCall.objects.get(run=child, tool="execute").result_content)
 
 
-def test_each_is_decided_for_itself_and_the_parent_goes_on_after_the_last(tmp_path: Path) -> None:
+def test_each_is_decided_separately_and_the_parent_continues_after_the_last(tmp_path: Path) -> None:
     # Each has its own directory, so the first command does not make the second request stale.
     user, run = family_that_asks(tmp_path, "/sandbox/workspace")
     with running_worker():
@@ -96,7 +96,7 @@ def test_each_is_decided_for_itself_and_the_parent_goes_on_after_the_last(tmp_pa
         assert f"good {child.subagent}" in output(child)
 
 
-def test_what_another_changes_in_shared_files_makes_an_approval_stale(tmp_path: Path) -> None:
+def test_a_change_of_a_shared_file_makes_an_approval_stale(tmp_path: Path) -> None:
     user, run = family_that_asks(tmp_path)
     with running_worker():
         one, two = waiting_children(run)

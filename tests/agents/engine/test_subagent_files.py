@@ -56,7 +56,7 @@ def sh(command: str) -> Call:
 
 
 @pytest.mark.slow
-def test_shared_files_are_both_s_and_each_has_a_workspace_of_its_own(tmp_path: Path) -> None:
+def test_files_are_shared_and_each_agent_has_its_own_workspace(tmp_path: Path) -> None:
     run, child = family(
         tmp_path,
         [sh("echo given > /sandbox/shared/in; echo mine > here; id -u")],
@@ -88,7 +88,7 @@ def test_shared_files_are_both_s_and_each_has_a_workspace_of_its_own(tmp_path: P
 
 
 @pytest.mark.slow
-def test_one_that_only_reads_sees_its_parent_s_workspace_and_can_change_nothing(
+def test_a_read_only_subagent_sees_its_parents_workspace_and_changes_nothing(
     tmp_path: Path,
 ) -> None:
     attempts = [
@@ -141,7 +141,7 @@ def test_without_a_sandbox_the_rows_are_the_family_s(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_a_sandbox_one_that_only_reads_writes_no_row(tmp_path: Path) -> None:
+def test_without_a_sandbox_a_read_only_subagent_writes_no_row(tmp_path: Path) -> None:
     run, child = family(
         tmp_path,
         [("write_file", {"path": "a", "content": "given"})],

@@ -1,4 +1,4 @@
-"""Subagents in the background: wait, cancel, and what happens to them when the parent ends."""
+"""Subagents in the background: waiting, cancelling, and the end of the parent."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_wait_ends_with_its_time_and_another_gets_the_answer() -> None:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_a_wait_that_is_over_while_its_worker_is_gone_is_answered_by_the_next() -> None:
+def test_the_next_worker_answers_a_wait_that_ended_without_a_worker() -> None:
     story = Story([spawns(1), waits(1), ANSWER], False)
     with served(story):
         run = a_parent()
@@ -195,7 +195,7 @@ def test_a_parent_that_is_cancelled_takes_its_subagents_with_it(turns: list[Turn
 
 
 @pytest.mark.slow
-def test_a_process_that_stops_hands_back_the_family_and_another_goes_on() -> None:
+def test_a_stopping_process_hands_back_the_family_and_another_continues() -> None:
     story = Story([spawns(3), waits(60), ANSWER], False)
     with served(story):
         run = a_parent()
@@ -214,7 +214,7 @@ def test_a_process_that_stops_hands_back_the_family_and_another_goes_on() -> Non
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_a_command_that_ends_its_run_leaves_none_of_its_family_behind() -> None:
+def test_a_command_that_ends_its_run_ends_the_whole_family() -> None:
     """Only the process of the command can drive them."""
     story = Story([spawns(5), ANSWER], False)
     with served(story):
@@ -283,7 +283,7 @@ def test_a_killed_commands_family_is_cancelled_for_good() -> None:
 
 
 @pytest.mark.slow
-def test_a_failed_parent_that_is_resumed_delegates_anew() -> None:
+def test_a_resumed_parent_delegates_again() -> None:
     broken = Turn(fault=http_error(400, "not today"))
     story = Story([spawns(2), broken, ANSWER], False)
     with served(story), running_worker() as running:
@@ -306,7 +306,7 @@ def test_a_failed_parent_that_is_resumed_delegates_anew() -> None:
 @pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.parametrize("ends_first", [True, False])
-def test_a_parent_tells_the_end_of_a_driven_subagent_once(ends_first: bool) -> None:
+def test_a_parent_reports_the_end_of_a_driven_subagent_once(ends_first: bool) -> None:
     family = driven_family()
     committed(fail_run, family.writers[family.parent.pk], "code", "message", 1)
     child = family.children[0]
@@ -325,7 +325,7 @@ def test_a_parent_tells_the_end_of_a_driven_subagent_once(ends_first: bool) -> N
 
 
 @pytest.mark.both_databases
-def test_a_subagent_is_not_resumed_by_itself() -> None:
+def test_a_subagent_is_not_resumed_alone() -> None:
     family = parked_family()
     with pytest.raises(Conflict):
         resume_run(family.children[0].pk)

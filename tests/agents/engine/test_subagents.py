@@ -1,4 +1,4 @@
-"""Delegation: children are runs of their own, and their parent parks until they end."""
+"""Delegation: children are separate runs, and their parent parks until they end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def call(tool: str, **given: Any) -> dict[str, Any]:
 
 
 def delegating(tmp_path: Path, *turns: dict[str, Any], **fields: Any) -> Run:
-    """Run `turns` with the subagents `echo` and `broken`, which have models of their own."""
+    """Run `turns` with the subagents `echo` and `broken`, which have their own models."""
     user = make_user()
     broken = f"file:{tmp_path}/there-is-none.json"
     rows = [
@@ -60,7 +60,7 @@ def result_of(run: Run, turn: int = 1, position: int = 0) -> Any:
 
 
 @pytest.mark.slow
-def test_a_task_is_a_run_of_its_own_and_its_answer_the_result(tmp_path: Path) -> None:
+def test_a_task_is_a_separate_run_with_its_answer_as_result(tmp_path: Path) -> None:
     turn = {
         "tool_calls": [call("task", subagent="echo", task="Count to three.", context="Slowly.")]
     }
@@ -110,7 +110,7 @@ def test_results_come_in_the_order_of_the_tasks_and_one_failure_is_one_result(
 
 
 @pytest.mark.slow
-def test_more_than_may_work_at_once_wait_for_their_turn(tmp_path: Path) -> None:
+def test_children_over_the_concurrency_limit_wait(tmp_path: Path) -> None:
     tasks = [{"subagent": "echo", "task": f"task {number}"} for number in range(7)]
     turn = {"tool_calls": [call("parallel_tasks", tasks=tasks)]}
     run = delegating(tmp_path, turn, {"text": "Done."}, max_concurrent_subagents=2)
@@ -121,7 +121,7 @@ def test_more_than_may_work_at_once_wait_for_their_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_started_in_the_background_is_waited_for_by_its_id(tmp_path: Path) -> None:
+def test_a_background_task_is_awaited_by_its_id(tmp_path: Path) -> None:
     run = delegating(
         tmp_path,
         {"tool_calls": [call("spawn_subagent", task="count", agent="echo")]},
@@ -159,7 +159,7 @@ def test_a_run_that_ends_takes_its_subagents_with_it(tmp_path: Path) -> None:
     assert [event["status"] for event in events(run, "subagent.finished")] == ["cancelled"]
 
 
-def test_a_subagent_has_no_subagents_of_its_own_and_never_more_than_its_parent(
+def test_a_subagent_has_no_subagents_and_never_more_tools_than_its_parent(
     tmp_path: Path,
 ) -> None:
     turn = {"tool_calls": [call("task", subagent="explore", task="look")]}
@@ -174,7 +174,7 @@ def test_a_subagent_has_no_subagents_of_its_own_and_never_more_than_its_parent(
     assert Run.objects.exclude(status__in=ENDED_RUNS).count() == 0
 
 
-def test_an_answer_is_not_lost_when_a_skill_goes_into_quarantine_meanwhile(tmp_path: Path) -> None:
+def test_an_answer_is_not_lost_if_a_skill_goes_into_quarantine(tmp_path: Path) -> None:
     directory = tmp_path / "skills"
     write_skill(directory)
     play = [{"tool_calls": [call("write_file", path="/a", content="x")]}, {"text": "Counted."}]

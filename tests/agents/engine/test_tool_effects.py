@@ -228,7 +228,7 @@ def test_every_tool_has_an_example() -> None:
     assert {example.tool for example in EXAMPLES.values()} == set(built_in_tools())
 
 
-def test_tools_change_what_they_declare(world: World) -> None:
+def test_tools_change_only_the_rows_that_they_declare(world: World) -> None:
     tools = declarations()
     found = {
         message: problem

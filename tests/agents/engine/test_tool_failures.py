@@ -44,7 +44,7 @@ ANSWERS = frozenset({"execute", "execute_python", "execute_in_sandbox"})
 REPORTS = frozenset({"parallel_tasks", "spawn_parallel", "wait_subagent", "cancel_subagent"})
 """A failed child is part of their result, which is not an error."""
 CANNOT_FAIL = {
-    "read_todos": "it has no input, and reads only rows of its own thread",
+    "read_todos": "it has no input, and reads only rows of its thread",
     "list_agent_parts": "it has no input, and reads only Vel's own tables",
     "list_skills": "a query without a match is an answer",
     "search_transcript": "a query without a match is an answer",
@@ -98,7 +98,7 @@ def offer_custom_tools(world: World, settings: Any, patch: pytest.MonkeyPatch) -
 
 @tool(effect="read")
 def raise_with_directories() -> str:
-    """Raise an error that tells much of the host."""
+    """Raise an error that reveals much of the host."""
     vel = DataSettings.now()
     raise RuntimeError(f'Traceback (most recent call last):\n  File "{vel.DATA_DIR}/x.py"\nNo')
 
@@ -296,7 +296,7 @@ def test_every_tool_has_a_failing_call() -> None:
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_failures_tell_the_model_nothing_of_the_host(
+def test_failures_reveal_nothing_about_the_host_to_the_model(
     kind: str, world: World, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     FAULTS[kind].prepare(world, settings, monkeypatch)

@@ -55,7 +55,7 @@ def decide(user: User, request: ApprovalRequest, decision: str = "approve", **an
     return decide_approval(request.id, DecisionRequest(decision, **answer), by=user)
 
 
-def test_a_denied_call_is_not_made_nobody_is_asked_and_the_model_hears_why(tmp_path: Path) -> None:
+def test_a_denied_call_is_not_made_or_asked_and_the_model_gets_the_reason(tmp_path: Path) -> None:
     rule = {"tool": "write_*", "action": "deny", "reason": "Nothing is written here."}
     _, run = run_of(tmp_path, approval_rules=[rule])
     call = ToolCall.objects.get()
@@ -72,7 +72,7 @@ def test_the_first_rule_that_fits_decides(tmp_path: Path) -> None:
     assert (run.status, ToolCall.objects.get().status) == ("completed", "succeeded")
 
 
-def test_a_person_cannot_edit_a_call_into_what_is_denied(tmp_path: Path) -> None:
+def test_a_person_cannot_edit_a_call_into_a_denied_one(tmp_path: Path) -> None:
     too_large = {"larger_than": 100}
     rule = {"tool": "write_file", "when": too_large, "action": "deny", "reason": "Too long."}
     user, run = run_of(tmp_path, approval_rules=[rule])
@@ -107,7 +107,7 @@ def test_one_person_is_enough_to_reject(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("decision", ["approve", "edit", "respond"])
-def test_nobody_approves_their_own_run_where_that_is_off(tmp_path: Path, decision: str) -> None:
+def test_with_self_approval_off_nobody_approves_an_own_run(tmp_path: Path, decision: str) -> None:
     user, run = run_of(tmp_path, self_approval=False)
     request = request_of(run)
     answer: dict[str, Any] = {
@@ -149,7 +149,7 @@ def test_a_group_approves_for_its_agents_and_no_others(tmp_path: Path) -> None:
     assert decide(grace, request).decided_by == grace
 
 
-def test_a_group_watches_no_run_that_has_not_asked() -> None:
+def test_a_group_watches_only_runs_with_requests() -> None:
     user = make_user()
     agent = make_agent(user)
     run = start_run(user)
@@ -161,7 +161,7 @@ def test_a_group_watches_no_run_that_has_not_asked() -> None:
 
 
 @pytest.mark.both_databases
-def test_a_question_that_nobody_answers_expires_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_an_unanswered_question_expires_and_the_run_continues(tmp_path: Path) -> None:
     user, run = run_of(tmp_path, approval_expiry=60)
     request = request_of(run)
     assert request.expires_at is not None
@@ -179,7 +179,7 @@ def test_a_question_that_nobody_answers_expires_and_the_run_goes_on(tmp_path: Pa
 
 
 @pytest.mark.both_databases
-def test_the_workers_look_for_what_has_expired(tmp_path: Path) -> None:
+def test_the_workers_find_expired_requests(tmp_path: Path) -> None:
     _, run = run_of(tmp_path, approval_expiry=1)
     assert drive_to_end(run).status == "completed"
     assert ToolCall.objects.get().code == "expired"

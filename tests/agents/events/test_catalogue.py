@@ -150,7 +150,7 @@ def installed(app: Path, code: str) -> override_settings:
     return override_settings(INSTALLED_APPS=[*settings.INSTALLED_APPS, "weather_feature"])
 
 
-def test_an_installed_app_has_event_types_of_its_own(app: Path, run: str) -> None:
+def test_an_installed_app_has_its_own_event_types(app: Path, run: str) -> None:
     with installed(app, RAIN):
         rain = event_types()["rain.started"]
         with transaction.atomic():
@@ -179,7 +179,9 @@ def test_a_module_of_that_name_without_a_list_is_left_alone(app: Path) -> None:
     ],
     ids=["twice", "no dataclass", "no type", "no class", "no import"],
 )
-def test_what_cannot_be_used_is_an_error_of_the_checks(app: Path, code: str, problem: str) -> None:
+def test_an_invalid_event_type_is_an_error_of_the_checks(
+    app: Path, code: str, problem: str
+) -> None:
     with installed(app, code):
         with pytest.raises(ImproperlyConfigured, match=r"weather_feature\.events"):
             event_types()

@@ -87,7 +87,7 @@ def test_a_lost_connection_loses_no_event(
     ]
 
 
-def test_a_bug_reaches_those_who_watch_and_does_not_stay(
+def test_a_bug_reaches_the_watchers_and_does_not_persist(
     followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("threading.excepthook", lambda args: None)
@@ -104,7 +104,7 @@ def test_a_bug_reaches_those_who_watch_and_does_not_stay(
 
 
 @pytest.mark.parametrize("fault", ["a bug", "a lost connection", "nobody watches"])
-def test_a_source_is_closed_when_nobody_can_interrupt_it_any_more(
+def test_a_source_is_closed_even_without_a_loop_to_interrupt_it(
     followed: Followed, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     monkeypatch.setattr("threading.excepthook", lambda args: None)
@@ -126,7 +126,7 @@ def test_a_source_is_closed_when_nobody_can_interrupt_it_any_more(
     assert reachable == [False] * (2 if fault == "a lost connection" else 1)
 
 
-def test_a_bug_while_waiting_leaves_nobody_waiting_for_ever(
+def test_a_bug_while_waiting_releases_all_watchers(
     followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("threading.excepthook", lambda args: None)

@@ -27,7 +27,7 @@ from tests.agents.events.following import (
 from tests.support.hang import HANG
 
 
-def test_a_watcher_gets_what_was_there_and_then_what_comes(followed: Followed) -> None:
+def test_a_watcher_gets_past_events_and_then_new_ones(followed: Followed) -> None:
     site, tail = followed.site, followed.tail
     run = site.do("make_run", owner="olga")
     site.do("append", run=run, events=deltas(1, 3))
@@ -69,7 +69,7 @@ def test_a_backlog_of_many_pages_comes_complete_and_in_order(followed: Followed)
     assert [event["seq"] for event in events] == list(range(1, count + 2))
 
 
-def test_following_ends_when_the_run_has_ended_though_nothing_is_left_to_tell(
+def test_following_ends_with_the_run_even_without_further_events(
     followed: Followed,
 ) -> None:
     site, tail = followed.site, followed.tail
@@ -79,7 +79,7 @@ def test_following_ends_when_the_run_has_ended_though_nothing_is_left_to_tell(
     assert asyncio.run(take_all(tail.follow(run, after=last))) == []
 
 
-def test_following_goes_on_through_a_failure_that_was_resumed(followed: Followed) -> None:
+def test_following_continues_after_a_resumed_failure(followed: Followed) -> None:
     site, tail = followed.site, followed.tail
     run = site.do("make_run", owner="olga")
     site.do("append", run=run, events=[("run.failed", {})], status="failed")
@@ -91,7 +91,7 @@ def test_following_goes_on_through_a_failure_that_was_resumed(followed: Followed
     assert [event["type"] for event in events] == ["run.failed", "run.resumed", "run.completed"]
 
 
-def test_a_page_may_wait_for_a_failed_run_to_go_on(followed: Followed) -> None:
+def test_a_page_may_wait_for_a_failed_run_to_continue(followed: Followed) -> None:
     site, tail = followed.site, followed.tail
     run = site.do("make_run", owner="olga")
     site.do("append", run=run, events=[("run.failed", {})], status="failed")
@@ -248,7 +248,7 @@ def test_two_event_loops_share_one_thread(followed: Followed) -> None:
     assert seen == [[2], [2]]
 
 
-def test_a_slow_watcher_holds_no_more_than_a_page(followed: Followed) -> None:
+def test_a_slow_watcher_keeps_at_most_one_page_in_memory(followed: Followed) -> None:
     site = followed.site
     tail = Tail(followed.make_source)
     run = site.do("make_run", owner="olga")
@@ -284,7 +284,7 @@ def test_an_impossible_place_is_an_error(followed: Followed, after: int) -> None
         asyncio.run(take_all(followed.tail.follow(run, after=after)))
 
 
-def test_a_run_that_is_deleted_meanwhile_is_an_error(
+def test_a_run_deleted_meanwhile_is_an_error(
     followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # PostgreSQL notifies of events but not of deletions, which the watcher looks for during

@@ -55,7 +55,7 @@ def test_each_runs_events_come_once_and_between_its_beginning_and_its_end(
     assert seen[-1] == (run, 5, "run.completed")
 
 
-def test_in_brief_a_subagent_is_told_of_by_what_changes_its_status(followed: Followed) -> None:
+def test_the_brief_form_has_only_status_changes_of_subagents(followed: Followed) -> None:
     run, _, second, deeper = family(followed)
     seen = asyncio.run(collect(followed, run, brief=True))
     assert [kind for owner, _, kind in seen if owner == deeper] == ["run.completed"]
@@ -75,7 +75,7 @@ def test_a_subagent_that_one_may_not_see_is_left_out_with_all_below_it(
     assert {owner for owner, _, _ in seen} == {run, second}
 
 
-def test_subagents_that_begin_later_are_followed_live(followed: Followed) -> None:
+def test_subagents_that_start_later_are_followed_live(followed: Followed) -> None:
     site = followed.site
     run = site.do("make_run", owner="olga")
 
@@ -95,7 +95,7 @@ def test_subagents_that_begin_later_are_followed_live(followed: Followed) -> Non
     wait_until_stopped(followed.tail)
 
 
-def test_what_is_told_ends_only_when_the_subagents_have_ended_too(followed: Followed) -> None:
+def test_the_stream_ends_only_after_all_subagents(followed: Followed) -> None:
     """A subagent that a worker drives ends shortly after the run that started it."""
     site = followed.site
     run = site.do("make_run", owner="olga")
@@ -110,7 +110,7 @@ def test_what_is_told_ends_only_when_the_subagents_have_ended_too(followed: Foll
     assert (child, 1, "run.cancelled") in asyncio.run(watch())
 
 
-def test_of_too_many_only_their_parents_tell(
+def test_over_the_limit_only_parents_are_followed(
     followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tree, "MAX_FOLLOWED", 1)

@@ -59,7 +59,7 @@ def types(version: int, *drafts: Draft) -> list[str]:
     return [chunk["type"] for chunk in told(version, *drafts)]
 
 
-def test_what_was_not_streamed_comes_when_the_part_is_complete() -> None:
+def test_unstreamed_text_comes_with_the_complete_part() -> None:
     started = ("text.started", {"part_id": "1.0"})
     delta = ("text.delta", {"part_id": "1.0", "text": "Hel"})
     whole = ("text.completed", {"part_id": "1.0", "text": "Hello"})
@@ -79,7 +79,7 @@ def test_what_was_not_streamed_comes_when_the_part_is_complete() -> None:
     assert found[-2]["delta"] == "[hidden]"
 
 
-def test_what_a_broken_model_call_left_is_closed_and_forgotten_in_the_history() -> None:
+def test_parts_of_a_broken_model_call_are_closed_and_not_in_the_history() -> None:
     drafts: list[Draft] = [
         ("step.started", {"step": 1}),
         ("text.delta", {"part_id": "1.0", "text": "Half"}),
@@ -115,7 +115,7 @@ def test_the_progress_of_a_tool_is_transient() -> None:
         assert part["type"] == "tool-execute"
 
 
-def test_another_model_that_goes_on_is_a_part_of_its_own() -> None:
+def test_the_text_of_a_fallback_model_is_a_separate_part() -> None:
     fallback = {
         "step": 1, "from_provider": "anthropic", "from_model": "a", "provider": "google",
         "model": "b", "code": "overloaded", "reason": "too busy",
@@ -160,7 +160,7 @@ def test_a_call_that_does_not_fit_is_an_error_in_words_that_all_releases_know() 
         ]  # fmt: skip
 
 
-def test_approvals_are_told_as_each_version_knows_them() -> None:
+def test_approvals_have_the_format_of_each_version() -> None:
     drafts = (CALLED, ASKED, PARKED, REJECTED, RESUMED, DENIED)
 
     asked, decided, denied = told(5, *drafts)[2:]
@@ -180,7 +180,7 @@ def test_approvals_are_told_as_each_version_knows_them() -> None:
     }
 
 
-def test_a_call_that_the_policy_denies_is_no_approval() -> None:
+def test_a_call_denied_by_the_policy_is_not_an_approval() -> None:
     for version in DIALECTS:
         assert types(version, CALLED, DENIED)[-1] == "tool-output-error"
 
@@ -208,7 +208,7 @@ def test_a_response_ends_where_the_client_must_answer(
     assert stream.awaits_answer is awaits
 
 
-def test_a_call_that_is_asked_about_anew_waits_for_the_new_answer_alone() -> None:
+def test_a_call_with_a_new_request_waits_only_for_its_answer() -> None:
     anew = (ASKED[0], {**ASKED[1], "approval_id": "a2"})
     approved = (REJECTED[0], {**REJECTED[1], "approval_id": "a2", "decision": "approve"})
     stream = UiStream(RUN, DIALECTS[6])

@@ -200,7 +200,7 @@ def test_runs_that_need_a_removed_feature_fail(project: Path) -> None:
         copy_sqlite(data / "vel.sqlite3")  # with the tables of the removed features
         done = use(project, data, names, script=RUNS)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "--max-cost: the feature that has this option is not installed here" in done.stderr
+    assert "--max-cost: the feature with this option is not installed" in done.stderr
     assert "failed feature_missing 0 This run needs middleware that is not installed" in done.stdout
 
 

@@ -234,7 +234,7 @@ def test_a_middleware_that_loads_nothing_takes_no_part(tmp_path: Path, install: 
     assert nothing.seen == ["load"]
 
 
-def test_hooks_that_no_middleware_has_cost_no_python_call(tmp_path: Path, install: Install) -> None:
+def test_unused_hooks_need_no_python_call(tmp_path: Path, install: Install) -> None:
     """The base class has a body for each hook, which is never called."""
 
     class OneHook(Middleware):
@@ -310,7 +310,7 @@ def test_writes_are_committed_with_the_reply_and_with_the_result(
         (CrashPoint.RESULTS_WRITTEN, {"reply 1", "result 1"}),
     ],
 )
-def test_writes_happen_once_whatever_crashes(
+def test_writes_happen_once_after_any_crash(
     tmp_path: Path, install: Install, point: CrashPoint, before: set[str]
 ) -> None:
     install(Commits())
@@ -423,7 +423,7 @@ class Fails(Middleware):
         raise ValueError(self.message)
 
 
-def test_a_wrap_that_raises_after_the_call_keeps_what_the_tool_wrote(
+def test_a_wrap_that_raises_after_the_call_keeps_the_tools_writes(
     tmp_path: Path, install: Install
 ) -> None:
     install(Fails(after=True))
@@ -464,7 +464,7 @@ class Sees(Middleware):
         return result
 
 
-def test_the_wraps_outside_see_what_a_wrap_raises(tmp_path: Path, install: Install) -> None:
+def test_outer_wraps_see_the_exception_of_a_wrap(tmp_path: Path, install: Install) -> None:
     outer = Sees()
     install(outer, Fails(after=True))
     run = drive_to_end(play(tmp_path, PLAN, DONE))
@@ -499,7 +499,7 @@ def test_a_wrap_can_make_a_call_again_that_only_reads(tmp_path: Path, install: I
     assert len(events(run, "tool.completed")) == 1
 
 
-def test_what_may_have_changed_something_is_not_called_again(
+def test_a_call_that_may_have_changed_something_is_not_repeated(
     tmp_path: Path, install: Install
 ) -> None:
     install(CallsTwice())
@@ -599,7 +599,7 @@ class Before(Middleware):
         self.parked.append(park.reason)
 
 
-def test_the_model_is_told_what_is_a_row_first(tmp_path: Path, install: Install) -> None:
+def test_messages_to_the_model_are_stored_first(tmp_path: Path, install: Install) -> None:
     event = GuardStuck(kind="same_call", count=3, action="note")
     install(Before(Tell("Look at the clock.", [event]), Tell("It is late.")))
     run = drive_to_end(play(tmp_path, READ, READ, DONE))
@@ -674,7 +674,7 @@ def test_a_wrap_can_end_the_run(tmp_path: Path, install: Install, place: str) ->
     assert leaves.seen == ["finally"]
     if place == "read_todos":
         beside = ToolCall.objects.get(run=run, tool="ls")
-        assert beside.status == "succeeded", "a call beside it ends first"
+        assert beside.status == "succeeded", "another call ends first"
 
 
 @pytest.mark.parametrize("place", ["model", "read_todos"])
@@ -741,7 +741,7 @@ def test_a_note_lets_the_model_answer_again(tmp_path: Path, install: Install) ->
     assert second.endings == [(1, False), (2, True)], "a note means that the run does not end"
 
 
-def test_the_first_end_of_a_reply_is_the_last_word(tmp_path: Path, install: Install) -> None:
+def test_the_first_end_of_a_reply_wins(tmp_path: Path, install: Install) -> None:
     end = ReplyDecision(
         note="Do better.", end=End("bad", "It is bad."), writes=[row("bad")],
         reply=Reply([{"type": "text", "text": "Withheld."}], "end_turn", Usage(), "none"),
@@ -754,7 +754,7 @@ def test_the_first_end_of_a_reply_is_the_last_word(tmp_path: Path, install: Inst
     assert second.endings == []
     assert Message.objects.get(run=run, author="first").turn == 1
     assert Message.objects.get(run=run, role="assistant").text == "Withheld."
-    assert events(run, "text.completed")[0]["text"] == "One.", "what watchers saw stays"
+    assert events(run, "text.completed")[0]["text"] == "One.", "text that watchers saw stays"
 
 
 def test_the_end_of_a_run_can_have_more_fields(tmp_path: Path, install: Install) -> None:
@@ -763,7 +763,7 @@ def test_the_end_of_a_run_can_have_more_fields(tmp_path: Path, install: Install)
     assert events(run, "run.completed")[0]["structured_output"] == [1]
 
 
-def test_a_note_beside_calls_is_refused(tmp_path: Path, install: Install) -> None:
+def test_a_note_next_to_calls_is_refused(tmp_path: Path, install: Install) -> None:
     class Notes(Middleware):
         name = "notes"
 

@@ -38,7 +38,7 @@ def feature(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.django_db
-def test_listeners_of_features_get_what_is_announced(feature: Any) -> None:
+def test_listeners_of_features_get_notices(feature: Any) -> None:
     heard: list[Notice] = []
     feature.LISTENERS = [heard.append]
     notice = Notice(type="lunch.served", subject_id="soup", agent_id="nobody")
@@ -46,7 +46,7 @@ def test_listeners_of_features_get_what_is_announced(feature: Any) -> None:
     assert heard == [notice]
 
 
-def test_a_feature_says_what_its_notices_contain(feature: Any) -> None:
+def test_a_feature_defines_the_content_of_its_notices(feature: Any) -> None:
     feature.KINDS = [Lunch]
     kind = kind_of("lunch.served")
     assert isinstance(kind, Lunch)

@@ -58,7 +58,7 @@ def test_nothing_to_wait_for_leaves_the_run_with_its_driver() -> None:
     assert len(events(run)) == 1
 
 
-def test_what_does_not_wait_can_fail_instead() -> None:
+def test_a_park_that_cannot_wait_can_fail_the_run() -> None:
     _, run = new_run()
     writer = claimed(run)
     assert parked(writer, waiting(lambda locked: End("no_more", "There is no more.")))
@@ -69,7 +69,7 @@ def test_what_does_not_wait_can_fail_instead() -> None:
 
 def test_a_cancel_that_came_first_ends_the_run_and_asks_nothing() -> None:
     def settle(locked: Locked) -> Suspend:
-        raise AssertionError("a cancelled run asks nobody")
+        raise AssertionError("a cancelled run must not ask")
 
     _, run = new_run()
     writer = claimed(run)

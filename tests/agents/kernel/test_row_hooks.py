@@ -120,7 +120,7 @@ def test_a_run_that_is_handed_back_is_only_released(seen: list[Any]) -> None:
     assert seen == [("released", True)]
 
 
-def test_a_run_that_is_resumed_says_whether_it_had_ended(seen: list[Any]) -> None:
+def test_a_resumed_run_tells_hooks_whether_it_had_ended(seen: list[Any]) -> None:
     _, run = new_run()
     writer = claimed(run)
     committed(fail_run, writer, "broken", "It broke.", 0)
@@ -144,7 +144,7 @@ def test_only_the_feature_that_a_run_waits_for_stops_waiting(seen: list[Any]) ->
     ]
 
 
-def test_only_the_feature_that_a_run_waits_for_says_why_it_continues(seen: list[Any]) -> None:
+def test_only_the_awaited_feature_gives_the_reason_to_continue(seen: list[Any]) -> None:
     _, run = new_run()
     reasons = []
     for reason in ("lunch", WaitReason.CHILDREN):

@@ -118,7 +118,7 @@ def test_a_setting_without_variables_is_not_read_from_the_environment() -> None:
         ("CLOCK", "a b", "a word"),
     ],
 )
-def test_a_wrong_variable_is_an_error_with_its_name_its_value_and_what_is_expected(
+def test_a_wrong_variable_is_an_error_with_name_value_and_expectation(
     variable: str, text: str, expected: str
 ) -> None:
     with pytest.raises(ImproperlyConfigured) as refused:
@@ -177,7 +177,7 @@ def test_a_wrong_value_of_the_dictionary_is_an_error(name: str, given: Any) -> N
     assert str(refused.value) == expected
 
 
-def test_neither_an_error_nor_repr_shows_a_secret() -> None:
+def test_errors_and_repr_show_no_secret() -> None:
     with pytest.raises(ImproperlyConfigured) as refused:
         BY_NAME["CLOCK_KEY"].checked(b"hunter2")
     assert str(refused.value) == 'settings.VEL["CLOCK_KEY"]: expected a text, got bytes.'
@@ -241,7 +241,7 @@ def test_the_check_reports_every_problem(settings: Any) -> None:
     assert ids == ["vel.E008", "vel.E009"]
 
 
-def test_a_dictionary_that_is_none_is_reported(settings: Any) -> None:
+def test_an_invalid_dictionary_is_reported(settings: Any) -> None:
     settings.VEL = ["DATA_DIR"]
     assert ("VEL", "settings.VEL: expected a dictionary, got list.") in list(find_problems())
 

@@ -65,7 +65,7 @@ def test_files_are_shown_and_downloaded_on_another_host(
         assert changes["results"][0]["diff"] == "@@ -0,0 +1 @@\n+one"
 
 
-def test_what_only_its_host_has_is_not_shown_as_something_older(
+def test_files_only_on_their_host_are_not_shown_in_an_older_state(
     machines: Machines, run: Run, web: Client
 ) -> None:
     last = WorkspaceSnapshot.objects.last()
@@ -77,7 +77,7 @@ def test_what_only_its_host_has_is_not_shown_as_something_older(
         assert web.get(f"/runs/{run.pk}/").status_code == 200
 
 
-def test_an_upload_arrives_whichever_host_gets_it(
+def test_an_upload_arrives_through_any_host(
     machines: Machines, run: Run, web: Client, tmp_path: Path
 ) -> None:
     with machines.on("b"):
@@ -98,7 +98,7 @@ def test_an_upload_arrives_whichever_host_gets_it(
     assert not machines.workspace("a", run.thread, "user_uploads").joinpath("data.csv").exists()
 
 
-def test_an_upload_is_there_at_once_on_its_own_host(
+def test_an_upload_is_immediately_on_its_own_host(
     machines: Machines, run: Run, tmp_path: Path
 ) -> None:
     with machines.on("a"):
@@ -141,7 +141,7 @@ def test_a_fork_on_another_host_has_the_files(machines: Machines, run: Run, tmp_
         assert (machines.workspace("c", thread) / "both").read_text() == "oneof a person"
 
 
-def test_what_a_host_left_behind_takes_nothing_with_it(
+def test_removing_a_hosts_old_files_removes_nothing_else(
     machines: Machines, run: Run, tmp_path: Path
 ) -> None:
     """Retention runs on a host that was declared dead and is back."""
@@ -175,7 +175,7 @@ def test_an_approval_shows_the_file_of_another_host(machines: Machines, tmp_path
         assert "old" in str(review_of(request))
 
 
-def test_uploads_from_before_there_were_hosts_go_along(
+def test_uploads_from_a_single_host_move_along(
     machines: Machines, run: Run, tmp_path: Path
 ) -> None:
     with machines.on("a"):

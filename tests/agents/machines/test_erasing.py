@@ -49,7 +49,7 @@ def erase_from_b(machines: Machines, ada: User, thread_id: str) -> None:
     assert not Thread.every.filter(pk=thread_id).exists()
 
 
-def test_a_host_that_gave_the_thread_away_removes_it_by_itself(
+def test_a_former_host_of_the_thread_removes_its_files(
     ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = ran_on_a(machines, tmp_path)
@@ -85,7 +85,7 @@ def test_a_dead_host_does_it_when_it_is_back(ada: User, machines: Machines, tmp_
     assert not lying(machines, "a", run.thread_id)
 
 
-def test_what_cannot_be_removed_is_tried_again(
+def test_failed_removals_are_retried(
     ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [ran_on_a(machines, tmp_path), ran_on_a(machines, tmp_path)]
@@ -110,8 +110,8 @@ def test_what_cannot_be_removed_is_tried_again(
 
 
 @pytest.mark.slow
-def test_what_nobody_has_erased_stays(ada: User, machines: Machines, tmp_path: Path) -> None:
-    """Simulate another database: none of the directories belongs to one of its threads."""
+def test_threads_that_are_not_erased_stay(ada: User, machines: Machines, tmp_path: Path) -> None:
+    """Simulate another database: no directory belongs to one of its threads."""
     run = ran_on_a(machines, tmp_path)
     Thread.every.filter(pk=run.thread_id).update(host="")
     run.events.all().delete()

@@ -61,7 +61,7 @@ def new_run(machines: Machines, ada: User, **fields: object) -> Run:
         return start_run(ada, **fields)
 
 
-def test_who_was_declared_dead_claims_and_pins_nothing(machines: Machines, ada: User) -> None:
+def test_a_host_declared_dead_claims_and_pins_nothing(machines: Machines, ada: User) -> None:
     old, b = join(machines, "a"), join(machines, "b")
     pinned, free = new_run(machines, ada), new_run(machines, ada)
     assert claim(pinned, old)
@@ -81,7 +81,7 @@ def test_who_was_declared_dead_claims_and_pins_nothing(machines: Machines, ada: 
     assert Thread.objects.get(pk=pinned.thread_id).host == "b"
 
 
-def test_a_thread_has_one_host_whoever_is_faster(machines: Machines, ada: User) -> None:
+def test_a_thread_has_one_host_in_any_race(machines: Machines, ada: User) -> None:
     members = [join(machines, "a"), join(machines, "b")]
     for _ in range(10):
         run, below = new_run(machines, ada), new_run(machines, ada)
@@ -213,14 +213,14 @@ def test_a_process_without_a_name_is_refused(machines: Machines) -> None:
     join(machines, "a")
     with pytest.raises(MachineRefused, match="VEL_HOST"):
         refuse_nameless()
-    with pytest.raises(Conflict, match="lives"):
+    with pytest.raises(Conflict, match="is alive"):
         forget_machine("a")
     make_silent("a")
     forget_machine("a")
     refuse_nameless()
 
 
-def test_a_program_does_not_go_on_with_another_hosts_thread(machines: Machines, ada: User) -> None:
+def test_a_program_does_not_continue_another_hosts_thread(machines: Machines, ada: User) -> None:
     a = join(machines, "a")
     run = new_run(machines, ada)
     assert claim(run, a)
@@ -251,7 +251,7 @@ def test_threads_of_a_former_name_are_adopted(machines: Machines, ada: User) -> 
     assert not claim(run, a)
     with machines.on("a"):
         assert adopt_threads(before) == 1
-        with pytest.raises(Conflict, match="host of its own"):
+        with pytest.raises(Conflict, match="is another host"):
             adopt_threads("a")
     assert claim(run, a)
 

@@ -53,7 +53,7 @@ def test_a_thread_stays_on_the_host_that_drove_it_first(machines: Machines, tmp_
 
 
 @pytest.mark.slow
-def test_a_dead_hosts_threads_go_on_from_their_last_snapshot(
+def test_a_dead_hosts_threads_continue_from_their_last_snapshot(
     machines: Machines, tmp_path: Path
 ) -> None:
     with machines.on("a"):
@@ -77,7 +77,7 @@ def test_a_dead_hosts_threads_go_on_from_their_last_snapshot(
 
 
 @pytest.mark.slow
-def test_it_is_told_once(machines: Machines, tmp_path: Path) -> None:
+def test_the_move_is_reported_once(machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
     with machines.on("b"):
@@ -91,7 +91,7 @@ def test_it_is_told_once(machines: Machines, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_who_comes_back_uses_no_old_files(machines: Machines, tmp_path: Path) -> None:
+def test_a_host_that_returns_uses_no_old_files(machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
     with machines.on("b"):
@@ -115,7 +115,7 @@ def test_a_living_host_is_not_declared_dead(machines: Machines, tmp_path: Path) 
     with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
     with machines.on("b"):
-        with pytest.raises(Conflict, match="sign of life"):
+        with pytest.raises(Conflict, match="heartbeat"):
             declare_dead("a")
         with pytest.raises(NotFound, match="Known: a"):
             declare_dead("c")
@@ -123,7 +123,7 @@ def test_a_living_host_is_not_declared_dead(machines: Machines, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_nothing_saved_is_said(machines: Machines, tmp_path: Path) -> None:
+def test_a_missing_snapshot_is_reported(machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, command("true"))
     with machines.on("b"):
@@ -152,9 +152,7 @@ def test_a_changed_snapshot_is_refused(machines: Machines, tmp_path: Path, what:
     assert not machines.workspace("b", run.thread).joinpath("notes.md").exists()
 
 
-def test_a_drained_host_gives_up_what_it_has_with_all_files(
-    machines: Machines, tmp_path: Path
-) -> None:
+def test_a_drained_host_hands_over_all_files(machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"))
         thread = fresh(run)
@@ -223,7 +221,7 @@ def test_a_subagents_files_go_with_the_familys(machines: Machines, tmp_path: Pat
         assert (child.host, child.lost_host) == ("", "a")
 
 
-def test_the_storage_gets_what_snapshots_name(machines: Machines, tmp_path: Path) -> None:
+def test_the_storage_gets_the_objects_of_snapshots(machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, write("notes.md", "one"), write("notes.md", "two"))
         prefix = f"snapshots/{run.thread_id}"
@@ -233,7 +231,7 @@ def test_the_storage_gets_what_snapshots_name(machines: Machines, tmp_path: Path
         assert len(stored().listdir(f"{prefix}/objects")[1]) == 2
 
 
-def test_one_machine_writes_nothing_of_this(machines: Machines, tmp_path: Path) -> None:
+def test_a_single_machine_writes_nothing_to_the_storage(machines: Machines, tmp_path: Path) -> None:
     run = play(tmp_path, write("notes.md", "one"))
     assert not Machine.objects.exists()
     assert not WorkspaceSnapshot.objects.get().is_stored

@@ -54,7 +54,7 @@ def area(shared: Machines, **files: bytes) -> dict[str, Path]:
     return {"workspace": place}
 
 
-def test_another_host_reads_what_one_has_published(shared: Machines, s3: S3Server) -> None:
+def test_another_host_reads_published_files(shared: Machines, s3: S3Server) -> None:
     with shared.on("a"):
         mine = store_of(shared, "a", "t1")
         taken = mine.take(area(shared, x=b"one", y=b"two", z=b"one"))
@@ -69,7 +69,7 @@ def test_another_host_reads_what_one_has_published(shared: Machines, s3: S3Serve
             theirs.load("0" * 64)
 
 
-def test_what_was_changed_in_the_storage_is_refused(shared: Machines, s3: S3Server) -> None:
+def test_files_changed_in_the_storage_are_refused(shared: Machines, s3: S3Server) -> None:
     with shared.on("a"):
         mine = store_of(shared, "a", "t2")
         taken = mine.take(area(shared, x=b"one"))

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.both_databases
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_took_too_long_is_undone() -> None:
+def test_changes_of_a_timed_out_tool_are_undone() -> None:
     beside, written, go_on = Beside("test"), threading.Event(), threading.Event()
     threads: list[threading.Thread] = []
 
@@ -44,7 +44,7 @@ def test_what_took_too_long_is_undone() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_raised_is_undone_and_what_returned_stays() -> None:
+def test_changes_of_a_failed_tool_are_undone_and_of_a_successful_one_stay() -> None:
     beside = Beside("test")
 
     def make(name: str) -> str:

@@ -36,7 +36,7 @@ NOT_FOR_COMMANDS = [
 
 
 @pytest.mark.parametrize(("fields", "place"), NOT_FOR_COMMANDS)
-def test_what_an_agent_with_commands_only_would_not_get_is_refused(
+def test_parts_that_a_sandbox_only_agent_would_not_get_are_refused(
     fields: dict[str, Any], place: str
 ) -> None:
     with pytest.raises(InvalidRequest) as error:
@@ -68,7 +68,7 @@ def test_so_are_its_databases() -> None:
         save_agent(agent, related={"databases": [shop]})
 
 
-def test_the_full_profile_has_rules_for_both_and_tools_of_its_own() -> None:
+def test_the_full_profile_has_rules_for_both_and_its_own_tools() -> None:
     owner = make_user()
     with pytest.raises(InvalidRequest, match=r"^tools\.1: .* not in the profile full"):
         make_agent(owner, tools=["ls", "execute_in_sandbox"])

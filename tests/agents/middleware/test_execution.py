@@ -73,7 +73,7 @@ def test_the_agents_own_time_limit_is_the_default(tmp_path: Path) -> None:
     assert call.code == "timeout"
 
 
-def test_there_is_no_network_and_no_environment(tmp_path: Path) -> None:
+def test_commands_have_no_network_and_no_environment(tmp_path: Path) -> None:
     connect = "import socket; socket.create_connection(('1.1.1.1', 53), 2)"
     calls = ran(
         tmp_path,

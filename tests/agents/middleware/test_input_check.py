@@ -42,9 +42,9 @@ def test_a_null_of_an_optional_field_is_its_default() -> None:
         ({"path": "a", "inner": {"number": ["\0"]}}, "holds a NUL character"),
     ],
 )
-def test_what_does_not_fit_is_named(given: dict[str, Any], problem: str) -> None:
+def test_invalid_values_are_named(given: dict[str, Any], problem: str) -> None:
     assert problem in checked(**given)
 
 
-def test_a_text_about_a_nul_character_is_no_nul_character() -> None:
+def test_a_text_about_a_nul_character_is_accepted() -> None:
     assert checked(path=r"printf '\u0000'").path == r"printf '\u0000'"

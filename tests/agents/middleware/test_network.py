@@ -23,7 +23,9 @@ REFUSED = "[network: refused evil.test:80: not on the agent's allow-list]"
 @pytest.mark.bubblewrap
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("profile", ["full", "sandbox_only"])
-def test_a_refused_connection_is_told_to_the_model_and_logged(tmp_path: Path, profile: str) -> None:
+def test_a_refused_connection_is_reported_to_the_model_and_logged(
+    tmp_path: Path, profile: str
+) -> None:
     user = make_user()
     tool = "execute" if profile == "full" else "execute_in_sandbox"
     call = {"name": tool, "input": {"command": "curl -sS http://evil.test/x"}}
@@ -48,7 +50,7 @@ def test_a_refused_connection_is_told_to_the_model_and_logged(tmp_path: Path, pr
     assert data["call_id"]
 
 
-def test_refusals_follow_what_the_command_printed_and_are_few() -> None:
+def test_refusals_follow_the_output_and_are_limited() -> None:
     rows = [Connection(f"n{n}.test", 443, False, "no") for n in range(12)]
     result = with_refusals(ExecutionResult("", "last words", 0, connections=tuple(rows)))
     lines = result.stderr.splitlines()
@@ -63,7 +65,7 @@ def agent(**fields: Any) -> Agent:
     return Agent(name="A", slug="a", provider="scripted", model="echo", **fields)
 
 
-def test_the_prompt_says_what_can_be_reached() -> None:
+def test_the_prompt_names_the_allowed_hosts() -> None:
     assert network_sentence(build_spec(agent())) == "There is no network."
     listed = agent(network="allowlist", allowed_hosts=["pypi.org", "*.example.org"])
     assert "only these hosts" in network_sentence(build_spec(listed))
@@ -79,7 +81,7 @@ def test_a_bad_list_is_refused_on_save(hosts: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_the_form_says_at_the_field_which_entry_is_wrong() -> None:
+def test_the_form_names_the_wrong_entry_at_its_field() -> None:
     values = {"name": "A", "slug": "a", "allowed_hosts": '["pypi.org", "10.0.0.1/8"]'}
     fields = option_form_fields(Agent(), lambda name: True)
     form = type("WholeForm", (AgentForm,), fields)(

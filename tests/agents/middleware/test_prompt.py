@@ -60,7 +60,7 @@ def test_the_full_profile_has_exactly_its_tools() -> None:
 
 
 @pytest.mark.parametrize("family", [MEMORY_TOOLS, SKILL_TOOLS, DELEGATION_TOOLS, BACKGROUND_TOOLS])
-def test_a_family_of_tools_costs_little(family: frozenset[str]) -> None:
+def test_a_family_of_tools_needs_few_tokens(family: frozenset[str]) -> None:
     background = {"background_subagents": family == BACKGROUND_TOOLS}
     whole = toolset_for(spec(**background))
     rest = spec(tools=tuple(known_tool_names() - family), **background)
@@ -82,7 +82,7 @@ def test_a_skill_is_a_line_of_the_prompt() -> None:
         assert "## Skills" not in toolset_for(agent).system_prompt(agent, NOON)
 
 
-def test_an_agent_may_have_fewer_tools_and_the_prompt_speaks_of_no_others() -> None:
+def test_the_prompt_names_only_tools_that_the_agent_has() -> None:
     agent = spec(tools=("ls", "read_file"))
     toolset = toolset_for(agent)
     assert list(toolset.tools) == ["ls", "read_file"]
@@ -105,7 +105,7 @@ def test_an_agent_may_have_fewer_tools_and_the_prompt_speaks_of_no_others() -> N
     ],
 )
 @pytest.mark.parametrize("subagent", ["", "explore"])
-def test_an_agent_that_changes_no_file_is_promised_none_of_its_own(
+def test_an_agent_that_changes_no_files_is_promised_no_workspace(
     limits: dict[str, Any], subagent: str
 ) -> None:
     agent = spec(subagent=subagent, **limits)
@@ -126,17 +126,17 @@ def test_an_agent_that_changes_no_file_is_promised_none_of_its_own(
 
 @pytest.mark.parametrize("profile", ["full", "sandbox_only"])
 @pytest.mark.parametrize("read_only", [True, False])
-def test_only_an_agent_with_a_person_is_told_to_ask(profile: str, read_only: bool) -> None:
+def test_only_an_agent_with_a_person_is_instructed_to_ask(profile: str, read_only: bool) -> None:
     agent = spec(profile=profile, read_only=read_only)
-    asks = "Ask when the task cannot be understood"
+    asks = "Ask when the task is unclear"
     prompt = toolset_for(agent).system_prompt(agent, NOON)
     assert asks in prompt
-    assert "Nobody answers questions" not in prompt
+    assert "No questions are answered" not in prompt
     child = agent.model_copy(update={"subagent": "general"})
     prompt = toolset_for(child).system_prompt(child, NOON)
     assert asks not in prompt
-    assert "Nobody answers questions" in prompt
-    assert "tell the user" not in prompt
+    assert "No questions are answered" in prompt
+    assert "report your work" not in prompt
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_skills_are_read_with_a_tool_that_the_agent_has(tools: tuple[str, ...], 
 
 
 @pytest.mark.parametrize("profile", ["full", "sandbox_only"])
-def test_the_date_is_said_once_and_at_the_end(profile: str) -> None:
+def test_the_date_appears_once_at_the_end(profile: str) -> None:
     agent = spec(profile=profile, system_prompt="You are a careful analyst.")
     prompt = toolset_for(agent).system_prompt(agent, NOON)
     assert prompt.startswith("You are a careful analyst.")

@@ -40,7 +40,7 @@ def an_agent(**fields: Any) -> tuple[User, Agent, Run]:
     return user, agent, start_run(user)
 
 
-def test_a_rehearsal_of_real_calls_says_what_changes(tmp_path: Path) -> None:
+def test_a_rehearsal_of_real_calls_lists_the_changes(tmp_path: Path) -> None:
     user = make_user()
     calls = [
         {"name": "write_file", "input": {"path": path, "content": "x"}} for path in ("/a", "/b/c")
@@ -113,7 +113,7 @@ def test_examples_come_from_runs_that_the_person_may_read() -> None:
     assert "secret" not in repr(found)
 
 
-def test_it_says_when_there_were_more_and_takes_the_newest() -> None:
+def test_it_reports_further_calls_and_uses_the_newest() -> None:
     _, agent, run = an_agent()
     for position in range(5):
         made(run, "write_file", position, path=str(position), content="")
@@ -125,7 +125,7 @@ def test_it_says_when_there_were_more_and_takes_the_newest() -> None:
 
 
 @pytest.mark.slow
-def test_a_rehearsal_reads_only_so_much_of_long_inputs() -> None:
+def test_a_rehearsal_reads_only_a_limited_part_of_long_inputs() -> None:
     _, agent, run = an_agent()
     for position in range(8):
         made(run, "write_file", position, path="/a", content="x" * 3_000_000)

@@ -103,7 +103,7 @@ def test_with_several_hosts_the_error_names_the_host_and_the_way_out(data: Path)
 
 
 @pytest.mark.django_db
-def test_the_doctor_of_each_host_names_the_agents_whose_toolbox_it_lacks(data: Path) -> None:
+def test_the_doctor_of_each_host_names_agents_without_their_toolbox(data: Path) -> None:
     user = make_user()
     put_toolbox(data / "toolboxes")
     for slug, name in (("a", "data"), ("b", "gone"), ("c", "gone"), ("d", "old")):
@@ -146,11 +146,11 @@ def test_the_prompt_stays_short_with_many_packages(data: Path) -> None:
     assert longer < 200
 
 
-def test_the_prompt_promises_nothing_of_what_is_missing(data: Path) -> None:
+def test_the_prompt_does_not_promise_missing_packages(data: Path) -> None:
     assert prompt(spec(toolbox="gone")) == prompt(spec())
 
 
-def test_the_prompt_names_what_is_there_now(data: Path) -> None:
+def test_the_prompt_names_the_installed_packages(data: Path) -> None:
     put_toolbox(data / "toolboxes", packages=["one"])
     put_toolbox(data / "toolboxes", packages=["two"])
     assert "Python has two." in prompt(spec(toolbox="data"))

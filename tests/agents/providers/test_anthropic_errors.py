@@ -32,7 +32,7 @@ from tests.support.messages_script import Fault, FaultKind, ToolUse, Turn, error
         (529, "overloaded", True),
     ],
 )
-def test_a_status_says_whether_to_try_again(status: int, code: str, retryable: bool) -> None:
+def test_a_status_determines_whether_to_retry(status: int, code: str, retryable: bool) -> None:
     error = failure([Turn(fault=http_error(status, "the server's own words"))])
     assert (error.code, error.retryable) == (code, retryable)
     assert error.message == "the server's own words"
@@ -64,7 +64,7 @@ def test_a_server_that_forbids_retries_is_obeyed() -> None:
         "the request exceeds the available context size, try increasing it",
     ],
 )
-def test_a_prompt_that_does_not_fit_has_a_code_of_its_own(message: str) -> None:
+def test_a_prompt_that_does_not_fit_has_its_own_code(message: str) -> None:
     error = failure([Turn(fault=http_error(400, message))])
     assert (error.code, error.retryable, error.message) == ("context_window", False, message)
 
@@ -125,7 +125,7 @@ def test_an_error_event_is_an_error(error_type: str, code: str, retryable: bool)
     assert (error.code, error.retryable, error.message) == (code, retryable, "in the middle")
 
 
-def test_nobody_listening_is_a_connection_error() -> None:
+def test_a_missing_server_is_a_connection_error() -> None:
     with MessagesServer([]) as server:
         pass
     with pytest.raises(
@@ -135,7 +135,7 @@ def test_nobody_listening_is_a_connection_error() -> None:
     assert (caught.value.code, caught.value.retryable) == ("connection", True)
 
 
-def test_a_page_that_is_no_stream_says_so() -> None:
+def test_a_page_instead_of_a_stream_is_reported() -> None:
     page = Fault("status", 200, body=b"<html>Please log in</html>")
     error = failure([Turn(fault=page)])
     assert error.code == "malformed_stream"
@@ -148,7 +148,7 @@ def test_a_proxy_s_error_page_is_a_server_error() -> None:
     assert "Bad gateway" in error.message
 
 
-def test_a_wrong_key_is_told_in_the_server_s_words() -> None:
+def test_a_wrong_key_is_reported_in_the_servers_words() -> None:
     with (
         MessagesServer([Turn("Hi")], api_key="another") as server,
         pytest.raises(ProviderError, match="invalid x-api-key") as caught,
@@ -165,7 +165,7 @@ def test_the_official_api_needs_a_key() -> None:
         assert "--provider scripted" in caught.value.message
 
 
-def test_a_local_server_needs_no_key_and_is_sent_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_server_needs_and_gets_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "s3cret")
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "s3cret")
     with MessagesServer([Turn("Hi")]) as server:

@@ -71,7 +71,7 @@ def test_a_plain_schema_is_asked_for_in_its_own_order() -> None:
         },
     ],
 )
-def test_what_the_server_would_refuse_or_narrow_is_left_to_the_prompt(schema: Any) -> None:
+def test_schemas_that_the_server_refuses_or_narrows_stay_in_the_prompt(schema: Any) -> None:
     assert output_format(check_schema(schema)) == ""
 
 
@@ -85,7 +85,7 @@ def test_what_the_server_would_refuse_or_narrow_is_left_to_the_prompt(schema: An
         ({}, False),
     ],
 )
-def test_a_server_is_asked_only_if_it_says_that_it_can(models: Any, asked: bool) -> None:
+def test_the_output_format_is_used_only_if_the_server_supports_it(models: Any, asked: bool) -> None:
     with MessagesServer([], models=models) as server:
         provider = provider_for(server)
 

@@ -52,7 +52,7 @@ def test_fifty_turns_repeat_their_prefix_byte_for_byte(cache_breakpoint: CacheBr
 
 
 @pytest.mark.parametrize("cache_breakpoint", ["top_level", "block"])
-def test_every_turn_reads_from_the_cache_what_the_turn_before_it_wrote(
+def test_every_turn_reads_the_cache_of_the_turn_before(
     cache_breakpoint: CacheBreakpoint,
 ) -> None:
     _, usages = play(tool_loop(99), 20, cache_breakpoint)
@@ -106,7 +106,7 @@ def test_a_conversation_that_ends_in_a_reply_gets_no_mark_on_it() -> None:
     assert request["messages"][0]["content"][-1]["cache_control"] == MARK
 
 
-def test_the_tools_are_marked_when_there_is_no_system_prompt() -> None:
+def test_the_tools_are_marked_without_a_system_prompt() -> None:
     conversation = AnthropicConversation(replace(HEAD, system=""), "block")
     conversation.append("user", said("one"))
     assert json.loads(conversation.body())["tools"][-1]["cache_control"] == MARK
@@ -132,7 +132,7 @@ def test_making_a_request_twice_gives_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize("blocks", ["", "[]", "[ ]", "{}", '"text"', '["text"]', '[{"a":1}', "[1]"])
-def test_what_is_no_array_of_blocks_is_refused(blocks: str) -> None:
+def test_content_that_is_not_an_array_of_blocks_is_refused(blocks: str) -> None:
     conversation = conversation_with("block")
     body = conversation.body()
     with pytest.raises(ValueError, match="needs a JSON array"):
@@ -140,7 +140,7 @@ def test_what_is_no_array_of_blocks_is_refused(blocks: str) -> None:
     assert conversation.body() == body
 
 
-def test_text_that_is_no_unicode_is_refused_and_changes_nothing() -> None:
+def test_text_that_is_not_unicode_is_refused_and_changes_nothing() -> None:
     conversation = conversation_with("block")
     body = conversation.body()
     with pytest.raises(ValueError, match="surrogates"):

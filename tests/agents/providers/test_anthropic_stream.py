@@ -161,7 +161,7 @@ def test_closing_in_mid_stream_closes_the_connection() -> None:
             async for event in stream:
                 if isinstance(event, PartDelta):
                     break
-        assert server.wait_for(gone=1), "closed at once, before the loop runs again"
+        assert server.wait_for(gone=1), "closed before the loop runs again"
 
     with MessagesServer([Turn("A long story.", fault=Fault("hang_mid_stream"))]) as server:
         asyncio.run(close_early(server))
@@ -177,7 +177,7 @@ def test_cancelling_a_call_closes_the_connection() -> None:
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         assert call.cancelled()
-        assert server.wait_for(gone=1), "closed at once, before the loop runs again"
+        assert server.wait_for(gone=1), "closed before the loop runs again"
 
     for kind in ("hang_before_headers", "hang_mid_stream"):
         with MessagesServer([Turn("A long story.", fault=Fault(kind))]) as server:

@@ -168,7 +168,7 @@ def test_a_picture_without_its_bytes_is_refused_and_adds_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '"x"', "[1]", '[{"a": 1}]', "not json", '["\ud800"]'])
-def test_what_is_no_message_is_refused_and_adds_nothing(text: str) -> None:
+def test_an_invalid_message_is_refused_and_adds_nothing(text: str) -> None:
     conversation = GoogleConversation(HEAD, "google:here")
     before = conversation.body()
     with pytest.raises(ValueError, match=r"."):
@@ -176,7 +176,7 @@ def test_what_is_no_message_is_refused_and_adds_nothing(text: str) -> None:
     assert conversation.body() == before
 
 
-def test_usage_counts_what_was_cached_and_thought() -> None:
+def test_usage_counts_cached_and_thinking_tokens() -> None:
     usage = {"input_tokens": 900, "cache_read_tokens": 3000, "output_tokens": 20, "thoughts": 30}
     reply = answer([Turn(text="Hi", usage=usage)])
     assert reply.usage == Usage(900, 50, 3000, 0, 30)
@@ -197,7 +197,7 @@ def test_why_it_stopped(stop: str, told: str) -> None:
     assert answer([Turn(text="Well", stop_reason=stop)]).stop_reason == told
 
 
-def test_what_a_filter_stopped_is_not_carried_out_in_part() -> None:
+def test_a_reply_stopped_by_a_filter_runs_no_calls() -> None:
     reply = answer([Turn(text="Well", tool_uses=TWO, stop_reason="refusal")])
     assert [block["type"] for block in reply.blocks] == ["text"]
 
@@ -241,7 +241,7 @@ def test_errors_are_mapped_as_everywhere(fault: Fault, code: str, retryable: boo
         assert error.retry_after == 7
 
 
-def test_a_call_that_the_model_garbled_is_asked_for_again() -> None:
+def test_a_garbled_call_is_requested_again() -> None:
     error = failure([Turn(tool_uses=[ToolUse("ls", '{"path": ')])])
     assert (error.code, error.retryable) == ("malformed_stream", True)
 
@@ -249,7 +249,7 @@ def test_a_call_that_the_model_garbled_is_asked_for_again() -> None:
 @pytest.mark.parametrize(
     "args", [["/a"], {"path": float("nan")}, {"path": "\ud83d"}, {"path": {"\udc00": 1}}]
 )
-def test_an_input_that_could_not_be_stored_is_told_apart(args: Any) -> None:
+def test_an_input_that_cannot_be_stored_is_distinguished(args: Any) -> None:
     """A server that is not Google's may send anything."""
     builder = ReplyBuilder(MODEL, "google:here")
     part = {"functionCall": {"name": "ls", "args": args, "id": "functions.ls:0"}}
@@ -279,13 +279,13 @@ def test_an_input_that_could_not_be_stored_is_told_apart(args: Any) -> None:
         {"usageMetadata": {"promptTokenCount": 1.5}},
     ],
 )
-def test_what_the_api_never_sends_is_a_malformed_stream(chunk: dict[str, Any]) -> None:
+def test_unknown_content_is_a_malformed_stream(chunk: dict[str, Any]) -> None:
     with pytest.raises(ProviderError) as caught:
         list(ReplyBuilder(MODEL, "google:here").add(chunk))
     assert caught.value.code == "malformed_stream"
 
 
-def test_the_key_goes_in_a_header_to_where_it_belongs_and_into_no_message(
+def test_the_key_is_sent_only_in_a_header_to_its_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     key = "test-key-of-google"
@@ -350,7 +350,7 @@ THINKING = [
 
 
 @pytest.mark.parametrize(("model", "thinking", "effort", "wanted"), THINKING)
-def test_thinking_in_the_words_of_the_generation(
+def test_thinking_uses_the_parameters_of_the_model_generation(
     model: str, thinking: Any, effort: str | None, wanted: Any
 ) -> None:
     head = replace(HEAD, model=model, thinking=thinking, effort=effort)
@@ -361,7 +361,7 @@ def test_thinking_in_the_words_of_the_generation(
     assert sent["generationConfig"].get("thinkingConfig") == wanted
 
 
-def test_schemas_are_cut_to_what_the_api_takes() -> None:
+def test_schemas_are_reduced_to_the_parts_that_the_api_accepts() -> None:
     schema = {
         "type": "object",
         "$schema": "x",

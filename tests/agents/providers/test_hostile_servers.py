@@ -172,7 +172,7 @@ def test_facts_about_a_model_that_cannot_be_read(name: str, body: bytes) -> None
         assert asyncio.run(facts(url)) == (ModelLimits(None, None), "", False)
 
 
-def test_small_events_without_end_and_at_no_cost() -> None:
+def test_endless_small_events_are_limited() -> None:
     decoder, event = EventDecoder(), b'data: {"a": 1}\n\n' * 4_096
     list(decoder.decode(event))
     decoder._received = MAX_STREAM_BYTES - 1  # skip the transfer: reading all takes a minute
@@ -213,7 +213,7 @@ def test_more_than_a_reply_can_be() -> None:
     ],
     ids=["fields", "items", "lists"],
 )
-def test_more_than_inputs_can_hold(given: dict[str, Any]) -> None:
+def test_inputs_over_the_limit_are_refused(given: dict[str, Any]) -> None:
     """285,000 fields took 180 MB of a worker, since each copy of an input has all of them."""
     call = {"type": "tool_use", "id": "1", "name": "x", "input": given}
     text = {"type": "text", "text": "x"}
@@ -243,7 +243,7 @@ def test_an_input_that_nests_deeper_than_readers_follow() -> None:
 
 
 @pytest.mark.parametrize("levels", [900, 100_000])
-def test_an_event_that_nests_deep_is_no_internal_error(levels: int) -> None:
+def test_a_deeply_nested_event_is_not_an_internal_error(levels: int) -> None:
     builder, text = ReplyBuilder(), "[" * levels + "]" * levels
     for event in (
         {"type": "message_start", "message": {"model": "m"}},
@@ -316,7 +316,7 @@ def test_a_window_that_cannot_be(said: Any) -> None:
     assert asyncio.run(window_of(told(said), spec)) == usual
 
 
-def test_numbers_in_errors_that_are_none() -> None:
+def test_invalid_numbers_in_errors_are_ignored() -> None:
     provider = told(None)
     spec = AgentSpec(slug="a", name="A", provider="anthropic", model="nobody-knows")
     usual = asyncio.run(window_of(provider, spec))

@@ -133,7 +133,7 @@ def test_it_takes_a_history_with_calls(provider: Provider) -> None:
     json.dumps(reply.blocks, ensure_ascii=False).encode()
 
 
-def test_what_was_sent_before_is_read_from_its_cache(provider: Provider) -> None:
+def test_the_earlier_part_of_a_request_is_read_from_the_cache(provider: Provider) -> None:
     told: list[tuple[str, list[Block]]] = [("user", [text("A long story. " * 40)])]
     first = ask(provider, told, head(max_tokens=16))[-1]
     assert isinstance(first, Reply)
@@ -145,13 +145,13 @@ def test_what_was_sent_before_is_read_from_its_cache(provider: Provider) -> None
         assert second.usage.input < 100
 
 
-def test_a_prompt_that_does_not_fit_has_a_code_of_its_own(provider: Provider) -> None:
+def test_a_prompt_that_does_not_fit_has_its_own_code(provider: Provider) -> None:
     with pytest.raises(ProviderError) as caught:
         ask(provider, [("user", [text("many words " * WINDOW)])], head())
     assert (caught.value.code, caught.value.retryable) == ("context_window", False)
 
 
-def test_it_tells_its_window(url: str) -> None:
+def test_it_reports_its_context_window(url: str) -> None:
     provider = PROVIDERS["openai-chat"](url)
 
     async def limits() -> tuple[int | None, bool]:

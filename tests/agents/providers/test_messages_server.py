@@ -164,7 +164,7 @@ def test_headers_are_required(missing: str, status: int) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"model": "\\ud800"}'])
-def test_a_body_that_is_no_json_object_is_refused(body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(body: bytes) -> None:
     with MessagesServer([Turn("hello")]) as server:
         status, reply = post(server, body)
     assert status == 400
@@ -177,7 +177,7 @@ def test_more_requests_than_turns_are_a_violation() -> None:
     assert "after the last of 1 scripted turns" in server.violations[0]
 
 
-def test_thinking_is_valid_only_unchanged_and_behind_what_it_was_produced_behind() -> None:
+def test_thinking_is_valid_only_unchanged_and_at_its_original_position() -> None:
     with MessagesServer(
         [Turn(tool_uses=[ToolUse("ls")], thinking="hm"), *[Turn("x")] * 9]
     ) as server:

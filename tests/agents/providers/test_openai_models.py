@@ -52,7 +52,7 @@ ROUTER = {
         ("nonsense", "x", None, None, False),
     ],
 )
-def test_what_servers_tell_of_their_models(
+def test_models_are_read_from_the_servers(
     listed: Any, model: str, window: int | None, output: int | None, pictures: bool
 ) -> None:
     rows = entries(listed, model)
@@ -134,7 +134,7 @@ def test_a_form_is_asked_for_as_the_server_takes_it() -> None:
         {"properties": {"x": {"allOf": [{"type": "string"}]}}, "required": ["x"]},
     ],
 )
-def test_what_would_mean_something_else_is_left_to_the_prompt(change: dict[str, Any]) -> None:
+def test_schemas_with_another_meaning_stay_in_the_prompt(change: dict[str, Any]) -> None:
     assert output_format(STRICT | change) == ""
 
 

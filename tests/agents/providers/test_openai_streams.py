@@ -71,7 +71,7 @@ def test_pieces_of_a_call_without_index_or_id(index: int | None, call_id: str | 
     assert inputs(reply) == [{"n": 1}, {"n": 2}]
 
 
-def test_pieces_of_a_call_with_its_id_alone() -> None:
+def test_pieces_of_a_call_are_joined_by_its_id() -> None:
     first, second = call(0, "a", "ls", '{"n"'), call(1, "b", "ls", '{"n"')
     rest = call(None, "a", None, ": 1}"), call(None, "b", None, ": 2}")
     assert inputs(chat(first, second, *rest)) == [{"n": 1}, {"n": 2}]
@@ -91,12 +91,12 @@ def test_ids_that_a_server_gives_again_in_each_reply() -> None:
     assert len(set(ids)) == 2
 
 
-def test_arguments_that_are_no_text() -> None:
+def test_arguments_that_are_not_text_are_handled() -> None:
     assert inputs(chat(call(0, "a", "ls", {"n": 1}))) == [{"n": 1}]
     assert inputs(chat(call(0, "a", "ls", None))) == [{}]
 
 
-def test_a_stream_without_its_mark_is_whole_if_it_said_why_it_ends() -> None:
+def test_a_stream_without_its_end_mark_is_complete_with_a_finish_reason() -> None:
     assert chat({"content": "Yes."}).stop_reason == "end_turn"
     builder = ChatReplyBuilder(ORIGIN, set())
     builder.add({"choices": [{"index": 0, "delta": {"content": "Ye"}}]})
@@ -124,14 +124,16 @@ def test_other_choices_are_not_mixed_in() -> None:
         ("m", "server_error", True),
     ],
 )
-def test_errors_as_other_servers_tell_them(error: Any, code: str, retryable: bool) -> None:
+def test_errors_in_the_formats_of_other_servers_are_read(
+    error: Any, code: str, retryable: bool
+) -> None:
     with pytest.raises(ProviderError) as caught:
         ChatReplyBuilder(ORIGIN, set()).add({"error": error})
     assert (caught.value.code, caught.value.retryable) == (code, retryable)
 
 
 @pytest.mark.parametrize("figure", [-5, "many", 10**30, 1.5, True, None, {}])
-def test_figures_that_make_no_sense_count_nothing(figure: Any) -> None:
+def test_invalid_usage_figures_count_as_zero(figure: Any) -> None:
     builder = ChatReplyBuilder(ORIGIN, set())
     told = {"prompt_tokens": figure, "completion_tokens": 3, "prompt_tokens_details": figure}
     builder.add({"choices": [], "usage": told})
@@ -140,7 +142,7 @@ def test_figures_that_make_no_sense_count_nothing(figure: Any) -> None:
     assert (builder.reply.usage.input, builder.reply.usage.output) == (0, 3)
 
 
-def test_more_read_than_there_was_is_not_less_than_nothing() -> None:
+def test_impossible_cache_figures_do_not_become_negative() -> None:
     builder = ChatReplyBuilder(ORIGIN, set())
     told = {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}}
     builder.add({"choices": [], "usage": told})
@@ -177,7 +179,7 @@ def responses(*events: dict[str, Any]) -> Reply:
 DONE = {"type": "response.completed", "response": {"model": "m", "usage": None}}
 
 
-def test_items_without_an_index_are_known_by_their_ids() -> None:
+def test_items_without_an_index_are_identified_by_their_ids() -> None:
     """llama.cpp sends the ends of all items after the last delta."""
     thought = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": ""}
     whole = thought | {"content": [{"type": "reasoning_text", "text": "Hm"}]}
@@ -201,7 +203,7 @@ def test_items_without_an_index_are_known_by_their_ids() -> None:
     assert reply.stop_reason == "tool_use"
 
 
-def test_an_item_without_deltas_is_taken_whole() -> None:
+def test_an_item_without_deltas_is_taken_completely() -> None:
     use = {"id": "fc_1", "type": "function_call", "call_id": "c", "name": "ls"}
     reply = responses(
         {"type": "response.output_item.added", "output_index": 0, "item": use},

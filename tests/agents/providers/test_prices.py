@@ -24,7 +24,7 @@ def test_costs_are_stored_in_millionths_of_a_dollar() -> None:
     assert cost_microusd("claude-haiku-4-5", Usage()) == 0
 
 
-def test_an_unknown_price_is_none_and_not_nothing() -> None:
+def test_an_unknown_price_is_none_and_not_zero() -> None:
     for model in ("my-own-model", "claude-fable-5-2", "claude-sonnet-5-9", "claude", ""):
         assert cost(model, Usage(input=5)) is None
         assert cost_microusd(model, Usage(input=5)) is None
@@ -42,7 +42,7 @@ def test_dated_names_have_the_price_of_their_model() -> None:
     assert cost("claude-sonnet-5-5", Usage(cache_read=1_000_000)) == Decimal("0.1")
 
 
-def test_a_long_prompt_may_cost_more_output_included() -> None:
+def test_a_long_prompt_may_raise_the_price_of_input_and_output() -> None:
     short = Usage(input=50_000, cache_read=40_000, cache_write=10_000, output=1_000)
     assert cost_microusd("claude-haiku-5-5", short) == 5_000 + 400 + 1_250 + 500
     longer = Usage(input=50_001, cache_read=40_000, cache_write=10_000, output=1_000)

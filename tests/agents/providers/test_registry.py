@@ -102,7 +102,7 @@ def openai_of(name: str, **settings: Any) -> OpenAIProvider:
 
 
 @pytest.mark.parametrize(("name", "package"), [("openai-chat", "openai"), ("google", "google")])
-def test_a_provider_of_an_extra_says_that_it_is_not_here(name: str, package: str) -> None:
+def test_a_provider_without_its_extra_is_reported_as_missing(name: str, package: str) -> None:
     """In a Python process without the package."""
     code = (
         "import importlib.util as u, sys; find = u.find_spec\n"
@@ -119,7 +119,7 @@ def test_a_provider_of_an_extra_says_that_it_is_not_here(name: str, package: str
     )
 
 
-def test_an_unknown_provider_is_told_with_the_known_ones() -> None:
+def test_an_unknown_provider_is_reported_with_the_known_ones() -> None:
     with pytest.raises(ProviderError, match="no provider 'clever'; known are anthropic, openai, "):
         get_provider("clever")
 

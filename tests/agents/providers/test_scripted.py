@@ -55,7 +55,7 @@ def play(
     return asyncio.run(loop())
 
 
-def test_a_script_is_played_anew_for_every_request() -> None:
+def test_a_script_restarts_for_every_request() -> None:
     provider = ScriptedProvider({"two-steps": TWO_STEPS})
     replies = play(provider, "two-steps", ["Go", "Again"])
     assert [reply.stop_reason for reply in replies] == ["tool_use", "tool_use", "end_turn"] * 2
@@ -64,14 +64,14 @@ def test_a_script_is_played_anew_for_every_request() -> None:
     assert len(ids) == len(set(ids)) == 6
 
 
-def test_an_interrupted_run_goes_on_where_it_was() -> None:
+def test_an_interrupted_run_continues_at_its_position() -> None:
     provider = ScriptedProvider({"two-steps": TWO_STEPS})
     assert play(provider, "two-steps", ["Go", "Again"], restart=True) == play(
         provider, "two-steps", ["Go", "Again"]
     )
 
 
-def test_a_note_after_tool_results_does_not_begin_the_script_anew() -> None:
+def test_a_note_after_tool_results_does_not_restart_the_script() -> None:
     async def loop() -> Reply:
         provider = ScriptedProvider({"two-steps": TWO_STEPS})
         conversation = provider.conversation(head())
@@ -84,7 +84,7 @@ def test_a_note_after_tool_results_does_not_begin_the_script_anew() -> None:
     assert asyncio.run(loop()).blocks[0]["text"] == "All done."
 
 
-def test_an_ended_script_says_so_and_fails_nothing() -> None:
+def test_an_ended_script_is_reported_and_does_not_fail_the_run() -> None:
     provider = ScriptedProvider({"short": Script([ScriptTurn("", [("ls", {})])])})
     last = play(provider, "short", ["Go"])[-1]
     assert last.blocks == [{"type": "text", "text": ENDED}]
@@ -118,13 +118,13 @@ def test_a_function_may_be_a_script() -> None:
     assert [reply.blocks[0]["text"] for reply in replies] == ["1 messages", "3 messages"]
 
 
-def test_the_echo_says_what_it_is_and_what_was_said() -> None:
+def test_the_echo_names_itself_and_repeats_the_message() -> None:
     text = play(ScriptedProvider(), "echo", ["Bring me the report"])[0].blocks[0]["text"]
     assert "offline scripted model" in text
     assert "Bring me the report" in text
 
 
-def test_the_demo_says_what_it_cannot_do_and_how_to_get_any_real_model() -> None:
+def test_the_demo_names_its_limits_and_how_to_use_a_real_model() -> None:
     text = play(ScriptedProvider(), "demo", ["Bring me the report"])[0].blocks[0]["text"]
     assert text.endswith("Bring me the report")
     assert all(name in text for name in ("ANTHROPIC_API_KEY", "`openai`", "`google`"))
@@ -155,7 +155,7 @@ def test_a_script_can_be_a_file(tmp_path: Path) -> None:
         assert last.blocks == [{"type": "text", "text": "Done."}]
 
 
-def test_a_file_that_is_no_script_is_refused_without_being_quoted(tmp_path: Path) -> None:
+def test_an_invalid_script_is_refused_without_a_quote(tmp_path: Path) -> None:
     for content in ("s3cret", '["s3cret"]', '{"s3cret": 1}', '{"turns": ["s3cret"]}', "\xff"):
         path = tmp_path / "secret.txt"
         path.write_bytes(content.encode("latin-1"))
@@ -168,7 +168,7 @@ def test_a_file_that_is_no_script_is_refused_without_being_quoted(tmp_path: Path
     assert caught.value.code == "not_found"
 
 
-def test_of_files_elsewhere_nothing_is_told(tmp_path: Path) -> None:
+def test_errors_reveal_nothing_about_files_elsewhere(tmp_path: Path) -> None:
     here, beside = tmp_path / "scripts", tmp_path / "scripts-of-others"
     for directory in (here, beside):
         directory.mkdir()
@@ -188,7 +188,7 @@ def test_of_files_elsewhere_nothing_is_told(tmp_path: Path) -> None:
         ScriptedProvider(directory=here).conversation(head("file:"))
 
 
-def test_an_unknown_script_is_told_with_the_known_ones() -> None:
+def test_an_unknown_script_is_reported_with_the_known_ones() -> None:
     with pytest.raises(
         ProviderError, match=r"no script is called 'nope'; there are .*echo"
     ) as caught:

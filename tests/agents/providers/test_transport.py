@@ -66,7 +66,7 @@ def test_another_file_is_read_immediately(file: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_directory_is_read_for_each_context(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenSSL does not read a directory again, so such a context is not shared."""
+    """OpenSSL does not read a directory again, so this context is not shared."""
     shared = tls_context()
     monkeypatch.delenv("SSL_CERT_FILE")
     monkeypatch.setenv("SSL_CERT_DIR", str(file.parent))

@@ -76,7 +76,7 @@ def test_all_names_and_values_are_in_the_text(
 
 
 @pytest.mark.parametrize("names", [PATH, OLD_TEXT, NEW_TEXT])
-def test_of_two_names_the_one_counts_that_the_tool_takes(names: tuple[str, ...]) -> None:
+def test_the_name_that_the_tool_accepts_counts(names: tuple[str, ...]) -> None:
     for order in (names, names[::-1]):
         given_twice = {name: f"<{name}>" for name in order}
         rest = {"path": "p", "old_text": "o", "new_text": "n"}
@@ -132,7 +132,7 @@ def facts(review: Review) -> dict[str, str]:
     return {fact.name: fact.value for fact in section.facts}
 
 
-def test_the_time_limit_is_what_the_agent_asks_for_else_the_agents_or_the_tools() -> None:
+def test_the_time_limit_comes_from_the_call_or_the_agent_or_the_tool() -> None:
     asked = {"command": "make", "timeout": 10**30}
     assert facts(call_review("execute", asked))["Time limit"] == f"{10**30} s, as the agent asks"
     plain = {"command": "make"}
@@ -186,7 +186,7 @@ def test_an_edit_is_shown_as_the_tool_makes_or_refuses_it(
         assert section.status == "changed"
 
 
-def test_what_is_not_known_of_a_file_is_said() -> None:
+def test_unknown_facts_about_a_file_are_reported() -> None:
     whole = {"path": "a.bin", "content": "x"}
     WriteFileInput.model_validate(whole)
     review = call_review("write_file", whole, Unreadable("The file is no text."))
@@ -219,7 +219,7 @@ def test_deep_and_large_values_are_shown() -> None:
     assert "12345678901234567890" in text
 
 
-def test_sql_keeps_its_connection_and_its_words() -> None:
+def test_sql_keeps_its_connection_and_its_text() -> None:
     review = call_review("execute_sql", {"query": "select 1; drop table t", "connection": "shop"})
     assert review.title == "Query the database shop"
     section = review.sections[0]

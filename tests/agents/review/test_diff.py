@@ -78,7 +78,7 @@ def test_lines_that_have_little_in_common_are_not_compared_word_by_word() -> Non
     assert marked(section, "changed") == []
 
 
-def test_a_missing_line_break_at_the_end_is_a_change_and_is_said() -> None:
+def test_a_missing_line_break_at_the_end_is_a_reported_change() -> None:
     rows = diff_section("a", "x\ny\n", "x\ny").rows
     assert [(row.kind, row.no_newline) for row in rows] == [
         ("context", False),
@@ -87,14 +87,14 @@ def test_a_missing_line_break_at_the_end_is_a_change_and_is_said() -> None:
     ]
 
 
-def test_what_cannot_be_seen_is_marked_where_it_stands() -> None:
+def test_invisible_characters_are_marked_at_their_position() -> None:
     section = diff_section("a", "", "pay\u202ereversed\r\nend \t\n")
     assert marked(section, "hidden") == ["⟨U+202E⟩", "⟨U+000D⟩"]
     assert marked(section, "trailing") == ["⟨U+000D⟩", " \t"]
     assert [text_of(row) for row in section.rows] == ["pay⟨U+202E⟩reversed⟨U+000D⟩", "end \t"]
 
 
-def test_no_separator_but_a_line_feed_ends_a_line() -> None:
+def test_only_a_line_feed_ends_a_line() -> None:
     section = diff_section("a", "", "a\u2028b\x0bc\x85d")
     assert [text_of(row) for row in section.rows] == ["a⟨U+2028⟩b⟨U+000B⟩c⟨U+0085⟩d"]
 
@@ -136,7 +136,7 @@ def test_many_findings_in_one_line_cost_linear_time() -> None:
     assert max(len(span.title) for span in spans) < 200
 
 
-def test_a_file_that_comes_and_one_that_goes() -> None:
+def test_a_created_and_a_deleted_file_are_shown() -> None:
     assert diff_section("a", None, "x\n").status == "new"
     assert diff_section("a", "x\n", None).status == "deleted"
     assert diff_section("a", "", "").status == "unchanged"

@@ -46,7 +46,7 @@ def test_unchanged_parts_and_blocks_make_the_new_side(
 
 
 @given(LINES, LINES)
-def test_what_lies_between_anchors_keeps_as_much_as_can_be(old: list[str], new: list[str]) -> None:
+def test_parts_between_anchors_keep_as_much_as_possible(old: list[str], new: list[str]) -> None:
     pairs = _shortest_edit([ord(x) for x in old], [ord(x) for x in new], Steps(10**6))
     assert all(old[x] == new[y] for x, y in pairs)
     assert pairs == sorted(set(pairs))

@@ -141,7 +141,7 @@ def test_the_first_and_the_last_of_many_inputs_are_shown() -> None:
     assert section.notes[0].text.startswith("4,000 inputs")
 
 
-def test_what_a_diff_leaves_out_is_counted() -> None:
+def test_omitted_lines_of_a_diff_are_counted() -> None:
     content = "".join(f"{number}\n" for number in range(20_000))
     review = call_review("write_file", {"path": "a", "content": content}, None)
     (section,) = review.sections

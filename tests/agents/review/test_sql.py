@@ -14,14 +14,14 @@ PIECES = ["select ", "a", ", ", "from t ", "where ", "'x  y'", '"a b"', "and ", 
 PIECES += ["case when 1 then 2 end ", "'", '"', "\n", "1=1 ", "in (", "join u on ", "ü"]
 
 
-def test_clauses_stand_on_lines_of_their_own() -> None:
+def test_clauses_are_on_separate_lines() -> None:
     assert formatted_sql("select a, b from t where x = 1 and y = ' a  b '") == (
         "select a,\n       b\nfrom t\nwhere x = 1\n  and y = ' a  b '"
     )
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
-def test_nothing_but_white_space_outside_of_quotes_changes(statement: str) -> None:
+def test_only_white_space_outside_of_quotes_changes(statement: str) -> None:
     formatted = formatted_sql(statement)
     if formatted is not None:
         assert "".join(formatted.split()) == "".join(statement.split())
@@ -39,7 +39,7 @@ def test_nothing_but_white_space_outside_of_quotes_changes(statement: str) -> No
         "select $$a; b$$",
     ],
 )
-def test_what_dialects_read_differently_is_left_as_written(statement: str) -> None:
+def test_syntax_that_differs_between_dialects_stays_unchanged(statement: str) -> None:
     assert formatted_sql(statement) is None
 
 

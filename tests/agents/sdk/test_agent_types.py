@@ -121,7 +121,7 @@ def test_an_agent_uses_the_registry_that_it_is_given(make_harness: MakeHarness) 
         create_deep_agent(agent_types=registry, middleware=[part])
 
 
-def test_a_harness_tells_the_end_of_subagents_that_it_does_not_wait_for(
+def test_a_harness_reports_the_end_of_background_subagents(
     make_harness: MakeHarness,
 ) -> None:
     slow = scripted_model([{"text": "never", "delay": 600}], "slow")

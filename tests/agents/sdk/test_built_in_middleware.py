@@ -102,7 +102,7 @@ def test_an_option_returns_to_its_default_without_the_middleware(make_agent: Mak
         (2_000, [ContextManagementMiddleware(enabled=False)], False),
     ],
 )
-def test_long_results_go_to_files_as_the_agent_says(
+def test_long_results_go_to_files_by_the_agents_settings(
     make_agent: MakeAgent, usual: int, middleware: list[Any], is_cut: bool, settings: Any
 ) -> None:
     settings.VEL = {**settings.VEL, "EVICT_BYTES": usual}
@@ -115,7 +115,7 @@ def test_long_results_go_to_files_as_the_agent_says(
 
 @pytest.mark.parametrize(("attempts", "asked"), [(1, 1), (2, 2), (None, 3)])
 @pytest.mark.django_db(transaction=True)
-def test_a_model_is_asked_as_often_as_the_agent_says(attempts: int | None, asked: int) -> None:
+def test_the_agents_settings_limit_retries_of_a_model(attempts: int | None, asked: int) -> None:
     broken = Turn(fault=RETRIED["529"])
     with served([broken] * 5, MODEL_ATTEMPTS=3) as server:
         agent = create_deep_agent(MODEL, sandbox=False, middleware=[RetryMiddleware(attempts)])
@@ -127,7 +127,7 @@ def test_a_model_is_asked_as_often_as_the_agent_says(attempts: int | None, asked
 
 @pytest.mark.parametrize("middleware", [[], [CachingMiddleware(False)]])
 @pytest.mark.django_db(transaction=True)
-def test_prompts_are_cached_unless_the_agent_says_no(middleware: list[Any]) -> None:
+def test_prompts_are_cached_unless_the_agent_disables_it(middleware: list[Any]) -> None:
     with served([LOOK, ANSWER]) as server:
         agent = create_deep_agent(MODEL, sandbox=False, middleware=middleware)
         asyncio.run(agent.run("Go"))
@@ -228,7 +228,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("middleware", "options", "message"), REFUSED)
-def test_what_would_have_no_effect_is_refused(
+def test_options_without_effect_are_refused(
     middleware: list[Any], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SetupError, match=message):

@@ -104,7 +104,7 @@ def test_a_state_is_given_to_another_session(make_agent: MakeAgent) -> None:
         agent.load_state({"nonsense": 1})
 
 
-def test_a_state_that_is_no_json_is_that_calls_error(make_agent: MakeAgent) -> None:
+def test_a_state_that_is_not_json_is_an_error_of_the_call(make_agent: MakeAgent) -> None:
     class Broken(Counter):
         name = "broken"
 
@@ -185,7 +185,7 @@ def test_vels_own_components_configure_the_agent(make_agent: MakeAgent) -> None:
     assert spec["toolkit"] == ""  # no part exists only in this program
 
 
-def test_a_program_that_lost_its_tools_says_so(make_agent: MakeAgent) -> None:
+def test_a_program_without_its_tools_is_reported(make_agent: MakeAgent) -> None:
     """A run without its toolkit is refused: it must not continue with fewer tools."""
     from agents import toolkits
 

@@ -59,7 +59,7 @@ def types(events: list[StreamEvent]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_message_is_answered_and_a_session_goes_on(make_agent: MakeAgent) -> None:
+def test_a_message_is_answered_and_a_session_continues(make_agent: MakeAgent) -> None:
     agent = make_agent(TWO_TURNS, tools=[double])
     assert asyncio.run(agent.run("Twice four?", session_id="s")) == "It is 8."
     assert asyncio.run(agent.run("And again?", session_id="s")) == "It is 8."
@@ -72,7 +72,7 @@ def test_a_message_is_answered_and_a_session_goes_on(make_agent: MakeAgent) -> N
     assert agent.last_session_id != "s"
 
 
-def test_every_mode_tells_the_run_in_its_form(make_agent: MakeAgent) -> None:
+def test_every_mode_streams_the_run_in_its_format(make_agent: MakeAgent) -> None:
     agent = make_agent(TWO_TURNS, tools=[double])
 
     async def stream(mode: Any) -> list[Any]:
@@ -105,7 +105,7 @@ def test_every_mode_tells_the_run_in_its_form(make_agent: MakeAgent) -> None:
         asyncio.run(stream("nonsense"))
 
 
-def test_a_question_pauses_and_an_approval_goes_on(make_agent: MakeAgent) -> None:
+def test_a_question_pauses_and_an_approval_continues(make_agent: MakeAgent) -> None:
     agent = make_agent(ASKS, tools=[send])
 
     async def use() -> tuple[list[StreamEvent], list[StreamEvent]]:
@@ -124,7 +124,9 @@ def test_a_question_pauses_and_an_approval_goes_on(make_agent: MakeAgent) -> Non
 
 
 @pytest.mark.slow
-def test_run_raises_what_it_waits_for_and_modified_state_is_an_edit(make_agent: MakeAgent) -> None:
+def test_run_raises_its_pending_request_and_a_modified_state_is_an_edit(
+    make_agent: MakeAgent,
+) -> None:
     agent = make_agent(ASKS, tools=[send])
 
     async def use() -> None:
@@ -178,7 +180,7 @@ def test_resume_and_reject_can_be_awaited(make_agent: MakeAgent) -> None:
     assert Run.objects.order_by("number").last().status == "cancelled"
 
 
-def test_an_awaited_resume_raises_what_the_run_waits_for(make_agent: MakeAgent) -> None:
+def test_an_awaited_resume_raises_the_pending_request(make_agent: MakeAgent) -> None:
     both = [("send", {"to": "bob"}), ("send", {"to": "eve"})]
     agent = make_agent([{"tool_calls": both}, "Sent."], tools=[send])
 
@@ -224,7 +226,7 @@ def test_an_awaited_resume_that_is_cancelled_cancels_the_run(make_agent: MakeAge
 
 
 @pytest.mark.slow
-def test_only_what_was_shown_is_approved(make_agent: MakeAgent) -> None:
+def test_only_the_shown_call_is_approved(make_agent: MakeAgent) -> None:
     """Two questions, of which a program has seen one: the other is sent, not answered."""
 
     @tool(requires_approval=True, effect="read")  # so no call makes the next approval stale
@@ -284,7 +286,7 @@ def test_leaving_a_stream_cancels_the_run(make_agent: MakeAgent) -> None:
     wait_until(lambda: Run.objects.get(pk=run.pk).status == "cancelled", "the end of the run")
 
 
-def test_whoever_is_cancelled_cancels_the_run(make_agent: MakeAgent) -> None:
+def test_cancelling_the_caller_cancels_the_run(make_agent: MakeAgent) -> None:
     agent = make_agent([{"text": "One", "delay": 60}])
 
     async def use() -> None:
@@ -298,7 +300,7 @@ def test_whoever_is_cancelled_cancels_the_run(make_agent: MakeAgent) -> None:
     wait_until(lambda: Run.objects.get().status == "cancelled", "the end of the run")
 
 
-def test_whoever_is_cancelled_at_once_leaves_no_run_behind(make_agent: MakeAgent) -> None:
+def test_an_immediately_cancelled_caller_leaves_no_run(make_agent: MakeAgent) -> None:
     agent = make_agent([{"text": "One", "delay": 60}])
     asyncio.run(agent.run_stream("Warm up").aclose())
 
@@ -348,10 +350,10 @@ def test_failures_and_cancellations_by_others_are_exceptions(make_agent: MakeAge
 
 
 @pytest.mark.slow
-def test_agents_of_one_process_work_beside_each_other_with_tools_of_their_own(
+def test_agents_of_one_process_work_concurrently_with_their_own_tools(
     make_agent: MakeAgent,
 ) -> None:
-    """Tools with the same names: each run calls the functions of its own agent."""
+    """Tools with the same names: each run calls the functions of its agent."""
 
     def version(number: int) -> Any:
         def which() -> int:
@@ -402,7 +404,7 @@ def test_coroutines_run_where_the_program_awaits_and_functions_do_not(
 
 
 @pytest.mark.slow
-def test_nobody_elses_process_goes_on_with_a_run_of_these_tools(make_agent: MakeAgent) -> None:
+def test_no_other_process_continues_a_run_with_these_tools(make_agent: MakeAgent) -> None:
     agent = make_agent(ASKS, tools=[send])
     with pytest.raises(RunInterrupted):
         asyncio.run(agent.run("Write to Bob", session_id="s"))
@@ -421,7 +423,7 @@ class Named(BaseMiddleware):
         self.name = name
 
 
-def test_what_cannot_work_is_refused_before_anything_is_stored(make_agent: MakeAgent) -> None:
+def test_invalid_definitions_are_refused_before_storing(make_agent: MakeAgent) -> None:
     def ls() -> str:
         """Take a name of Vel's."""
         return ""
@@ -447,7 +449,7 @@ def test_what_cannot_work_is_refused_before_anything_is_stored(make_agent: MakeA
     assert not Agent.objects.exists()
 
 
-def test_the_owner_is_the_local_account_or_who_is_named(make_agent: MakeAgent) -> None:
+def test_the_owner_is_the_local_account_or_the_named_user(make_agent: MakeAgent) -> None:
     ada = make_user()
     asyncio.run(make_agent(["x"], user=ada).run("Go"))
     assert Run.objects.get().owner == ada
@@ -469,7 +471,7 @@ def test_context_fills_the_prompt(make_agent: MakeAgent) -> None:
     assert epoch.head["system"].startswith("You work for Acme.")
 
 
-def test_another_model_goes_on_while_its_own_is_down(
+def test_a_fallback_model_continues_during_an_outage(
     make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fallback = {"provider": "openai", "model": "gpt-6.2-sol"}
@@ -489,7 +491,7 @@ def test_another_model_goes_on_while_its_own_is_down(
         ("gpt-6.2-sol", "number 1: give"),
     ],
 )
-def test_a_fallback_that_cannot_be_asked_is_an_error_at_once(
+def test_an_unusable_fallback_is_an_immediate_error(
     make_agent: MakeAgent, fallback: Any, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

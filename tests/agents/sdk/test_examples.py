@@ -35,7 +35,7 @@ EXPECTED = {
 SLOW = {
     *("harness_file", "message_queue", "session_state", "several_approvals", "typed_answer"),
 }
-"""Examples of what other tests cover."""
+"""Examples that other tests cover."""
 
 
 def test_every_example_is_run_here_or_with_the_generated_client() -> None:

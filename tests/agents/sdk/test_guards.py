@@ -128,11 +128,11 @@ def test_registered_guardrails_are_chosen_by_name(make_agent: MakeAgent) -> None
         class Taken(NoPrices):
             name = "no-word"
 
-        with pytest.raises(SetupError, match="which a registered guardrail has"):
+        with pytest.raises(SetupError, match="of a registered guardrail"):
             asyncio.run(make_agent(["ok"], guardrails=[Taken], name="c").run("Hello"))
 
 
-def test_hooks_of_the_program_are_told_after_those_of_the_settings(make_agent: MakeAgent) -> None:
+def test_hooks_of_the_program_are_called_after_those_of_the_settings(make_agent: MakeAgent) -> None:
     told = Told()
     with guards.registered(hooks=("Ends",)):
         agent = make_agent(ASKS, tools=[send], hooks=[told], interrupt_on={"send": False})
@@ -169,7 +169,7 @@ def test_another_process_leaves_the_end_of_a_run_to_its_program(make_agent: Make
 
 
 @pytest.mark.slow
-def test_a_guarded_run_goes_on_in_the_same_process(make_agent: MakeAgent) -> None:
+def test_a_guarded_run_continues_in_the_same_process(make_agent: MakeAgent) -> None:
     told = Told()
 
     def agent() -> Any:
@@ -186,7 +186,9 @@ def test_a_guarded_run_goes_on_in_the_same_process(make_agent: MakeAgent) -> Non
 
 
 @pytest.mark.parametrize("option", ["guardrails", "hooks"])
-def test_who_lacks_the_guardrail_or_hook_does_not_go_on(make_agent: MakeAgent, option: str) -> None:
+def test_a_program_without_the_guardrail_or_hook_does_not_continue(
+    make_agent: MakeAgent, option: str
+) -> None:
     given = {"guardrails": [NoPrices], "hooks": [Told()]}[option]
     first = make_agent(ASKS, tools=[send], **{option: given})
     with pytest.raises(RunInterrupted):
@@ -195,14 +197,16 @@ def test_who_lacks_the_guardrail_or_hook_does_not_go_on(make_agent: MakeAgent, o
     run = Run.objects.get()
     without = make_agent(ASKS, tools=[send])
     for answer in (None, {"text": "changed"}):
-        with pytest.raises(Conflict, match="began with code that the agent of this program lacks"):
+        with pytest.raises(
+            Conflict, match="uses code that the agent of this program does not have"
+        ):
             asyncio.run(collect(without.resume("s", answer)))
     run.refresh_from_db()
     assert run.status == "waiting"
     without.close()
     assert toolkits.bound(run.thread_id) is None
     Run.objects.update(status="failed")  # as after an error
-    with pytest.raises(Conflict, match="of the Python program that began it"):
+    with pytest.raises(Conflict, match="of the Python program that started it"):
         resume_run(run.pk)
 
 
@@ -222,17 +226,17 @@ def test_a_process_without_the_guardrails_ends_the_run(
         ({"guardrails": NoPrices}, "guardrails: give a list of"),
         (
             {"guardrails": [Told]},
-            "guardrails: Told is no Guardrail of agents.features",
+            "guardrails: Told is not a subclass of Guardrail of agents.features",
         ),
         (
             {"guardrails": [3]},
-            "guardrails: int 3 is no Guardrail of agents.features",
+            "guardrails: int 3 is not a subclass of Guardrail of agents.features",
         ),
         ({"guardrails": [NeedsArgument]}, "NeedsArgument cannot be made without arguments"),
         ({"guardrails": [guards.Lazy]}, "guardrails: Lazy checks nothing"),
         ({"guardrails": [guards.Unnamed]}, "guardrails: Unnamed has the name ''"),
         ({"guardrails": [NoPrices, NoPrices()]}, "'no-prices' is given twice"),
-        ({"hooks": [NoPrices]}, "hooks: NoPrices is no Hooks of agents.features"),
+        ({"hooks": [NoPrices]}, "hooks: NoPrices is not a subclass of Hooks of agents.features"),
         ({"hooks": [guards.Idle]}, "hooks: Idle has no hook"),
         ({"hooks": "Told"}, "hooks: give a list of"),
         ({"tool_retries": [{"tool": "execute_sql"}]}, "tool_retries: number 1: attempts"),
@@ -240,7 +244,9 @@ def test_a_process_without_the_guardrails_ends_the_run(
         ({"tool_retries": {"tool": "ls"}}, "tool_retries: give a list of"),
     ],
 )
-def test_wrong_types_are_told_when_the_agent_is_made(options: dict[str, Any], told: str) -> None:
+def test_wrong_types_are_reported_when_the_agent_is_created(
+    options: dict[str, Any], told: str
+) -> None:
     with pytest.raises(SetupError) as at_agent:
         create_deep_agent(**options)
     assert told in str(at_agent.value)

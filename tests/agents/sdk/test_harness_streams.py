@@ -197,7 +197,7 @@ def test_a_failed_run_ends_with_an_error_and_a_finish(make_harness: MakeHarness)
     assert [part["type"] for part in parts][-2:] == ["error", "finish"]
 
 
-def test_a_call_that_is_refused_at_once_is_a_call_and_a_result(make_harness: MakeHarness) -> None:
+def test_an_immediately_refused_call_is_a_call_and_a_result(make_harness: MakeHarness) -> None:
     harness = make_harness([{"tool_calls": [("nosuch", {"a": 1}), ("send", {})]}, "Done."])
 
     async def use() -> list[Any]:

@@ -39,7 +39,7 @@ def test_a_run_continues_only_with_the_same_middleware(make_agent: MakeAgent) ->
         asyncio.run(first.run("Write", session_id="s"))
     first.close()
     without = make_agent(SENDS, tools=[send])
-    with pytest.raises(Conflict, match="began with code that the agent of this program lacks"):
+    with pytest.raises(Conflict, match="uses code that the agent of this program does not have"):
         asyncio.run(collect(without.resume("s")))
     without.close()
     again = make_agent(SENDS, tools=[send], middleware=[Shouts()])

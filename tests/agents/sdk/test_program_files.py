@@ -1,4 +1,4 @@
-"""FilesystemMiddleware: the backend of a program holds its agent's files, whatever it does."""
+"""FilesystemMiddleware: the backend of a program, of any behaviour, has its agent's files."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_backend_that_hangs_is_given_up() -> None:
     wait_until(lambda: not program_files.BESIDE.hanging, "the end of the call")
 
 
-def test_a_run_whose_backend_hangs_can_be_cancelled(
+def test_a_run_with_a_hanging_backend_can_be_cancelled(
     make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend, wait, reasons = Faulty(), program_files.BESIDE.wait, []
@@ -233,7 +233,7 @@ def test_commands_run_where_the_files_are(make_agent: MakeAgent) -> None:
     assert AgentVersion.objects.get().spec["toolkit"].endswith("/")
 
 
-def test_the_prompt_says_where_files_are_and_what_commands_see() -> None:
+def test_the_prompt_names_the_paths_of_files_and_for_commands() -> None:
     def told(backend: Any, *tools: str, sandbox: bool = False) -> str:
         spec = AgentSpec(name="", slug="", sandbox=sandbox)
         files = None if backend is None else ProgramFiles.of(backend)
@@ -269,7 +269,7 @@ def test_an_approval_does_not_show_a_file_that_it_cannot_read(make_agent: MakeAg
     with pytest.raises(RunInterrupted):
         asyncio.run(agent.run("Go", "s"))
     before = current_text(ApprovalRequest.objects.get())
-    assert "storage of the program" in str(before)
+    assert "storage of the Python program" in str(before)
     assert asyncio.run(_resumed(agent)) == "done"
     assert backend.files == {"/a.md": "new"}
 
@@ -342,8 +342,12 @@ def test_a_wrong_state_is_refused_before_anything_changes(state: Any) -> None:
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (OwnFiles(), {"sandbox_working_dir": "/tmp/a"}, "sandbox_working_dir has no effect"),
     (OwnFiles(), {"sandbox_network": True}, "sandbox_network has no effect"),
-    (CompositeBackend(OwnFiles(), {"/sandbox/x": OwnFiles()}), {}, "no route can be /sandbox/x"),
-    (CompositeBackend(OwnFiles(), {"/skills": OwnFiles()}), {}, "no route can be /skills"),
+    (
+        CompositeBackend(OwnFiles(), {"/sandbox/x": OwnFiles()}),
+        {},
+        "the route /sandbox/x is reserved",
+    ),
+    (CompositeBackend(OwnFiles(), {"/skills": OwnFiles()}), {}, "the route /skills is reserved"),
 ]
 
 
@@ -379,7 +383,7 @@ def test_the_sandbox_of_a_backend_is_the_agents(place: Path) -> None:
     with pytest.raises(SetupError, match=r"sandbox=False.*contradicts"):
         create_deep_agent(sandbox=False, middleware=[FilesystemMiddleware(backend)])
     half = SandboxFilesystemBackend(place / "work", timeout=2.5)
-    with pytest.raises(SetupError, match="timeout: an agent's sandbox has whole seconds"):
+    with pytest.raises(SetupError, match="timeout: expected a whole number of seconds"):
         create_deep_agent(middleware=[FilesystemMiddleware(half)])
 
 

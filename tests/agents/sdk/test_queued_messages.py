@@ -49,7 +49,7 @@ def answers(messages: list[Any]) -> Any:
     return f"You said {text_of(messages)}."
 
 
-def test_a_second_message_is_refused_and_told_how_to_wait(make_agent: MakeAgent) -> None:
+def test_a_refused_second_message_explains_how_to_wait(make_agent: MakeAgent) -> None:
     async def use() -> None:
         door = Door()
         agent = make_agent(answers, tools=[door.knock])
@@ -169,5 +169,5 @@ async def _events(stream: Any) -> list[StreamEvent]:
 
 
 async def _stored(count: int) -> None:
-    """Wait until so many messages are stored."""
+    """Wait for this number of stored messages."""
     await asyncio.to_thread(wait_until, lambda: Run.objects.count() == count)

@@ -80,7 +80,7 @@ def assert_nothing_changed(run: Run, project: Path) -> None:
 
 
 @pytest.mark.bubblewrap
-def test_a_run_of_its_own_changes_nothing(make_agent: MakeAgent, project: Path) -> None:
+def test_a_read_only_run_changes_nothing(make_agent: MakeAgent, project: Path) -> None:
     before = contents(project)
     agent = make_agent(
         turns([*ATTEMPTS, *SEEN]),
@@ -203,7 +203,7 @@ def test_subagents_of_a_read_only_run_change_nothing(make_agent: MakeAgent, proj
 
 
 @pytest.mark.bubblewrap
-def test_who_resumes_or_forks_a_read_only_run_cannot_write(
+def test_a_resumed_or_forked_read_only_run_cannot_write(
     make_agent: MakeAgent, project: Path
 ) -> None:
     play = turns([("execute", {"command": "echo more >> source.txt"})])

@@ -50,7 +50,7 @@ def test_tools_follow_the_settings(settings: Any) -> None:
     assert list(toolset_for(agent).tools) == ["ls"]
 
 
-def test_subagents_have_no_more_than_their_agent() -> None:
+def test_subagents_have_only_tools_of_their_agent() -> None:
     parent = spec(tools=("*", "outside"))
     general = build_toolset(child_spec(parent, GENERAL_TYPE)).tools
     assert "outside" in general
@@ -62,7 +62,7 @@ def test_subagents_have_no_more_than_their_agent() -> None:
     assert list(build_toolset(child_spec(parent, GENERAL_TYPE, left=left)).tools) == ["read_file"]
 
 
-def test_what_reaches_outside_asks_unless_the_tool_or_the_agent_says_otherwise() -> None:
+def test_external_tools_ask_unless_the_tool_or_the_agent_allows_them() -> None:
     def action(name: str, **fields: Any) -> str:
         agent = spec(tools=NAMES, **fields)
         tool = build_toolset(agent).tools[name]
@@ -74,7 +74,7 @@ def test_what_reaches_outside_asks_unless_the_tool_or_the_agent_says_otherwise()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_runs_them_with_the_rights_of_who_asks(tmp_path: Any) -> None:
+def test_a_worker_runs_them_with_the_callers_rights(tmp_path: Any) -> None:
     ada, bob = make_user(), make_user("bob")
     bob.user_permissions.add(Permission.objects.get(codename="view_user"))
     turns = [{"tool_calls": [{"name": "colleagues"}]}, {"text": "ok"}]
@@ -99,7 +99,7 @@ def test_one_that_reaches_outside_waits_for_a_person(tmp_path: Any) -> None:
     ("paths", "problem"),
     [
         (["tests.nothing.here"], "cannot be used"),
-        ([HERE + "outside", HERE + "outside"], "another tool has"),
+        ([HERE + "outside", HERE + "outside"], "of another tool"),
     ],
 )
 def test_a_wrong_setting_is_an_error(settings: Any, paths: Any, problem: str) -> None:
@@ -127,4 +127,7 @@ def test_a_name_of_vels_own_is_an_error(settings: Any) -> None:
 def test_a_name_of_an_mcp_servers_tool_is_an_error(settings: Any) -> None:
     settings.VEL = {**settings.VEL, "TOOLS": [HERE + "mcp__plain__say"]}
     (error,) = check_tools(None)
-    assert (error.id, "begins as the tools of MCP servers" in error.msg) == ("vel.E014", True)
+    assert (error.id, "starts with the prefix of the tools of MCP servers" in error.msg) == (
+        "vel.E014",
+        True,
+    )

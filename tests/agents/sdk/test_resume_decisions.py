@@ -202,7 +202,7 @@ def waiting(ids: list[str]) -> list[str]:
     return list(pending.values_list("pk", flat=True))
 
 
-def test_a_program_sees_and_decides_what_only_its_own_account_may_see(
+def test_a_program_sees_and_decides_with_its_own_accounts_rights(
     make_agent: MakeAgent,
 ) -> None:
     given = {"path": "me/food.md", "content": "Likes tea.", "reason": "Tea was named."}

@@ -65,7 +65,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("problem", "options"), CONTRADICTIONS)
-def test_what_it_cannot_have_is_refused_at_once(problem: str, options: dict[str, Any]) -> None:
+def test_unsupported_parts_are_refused_immediately(problem: str, options: dict[str, Any]) -> None:
     with pytest.raises(SetupError, match=problem):
         create_deep_agent(**{**PLACE, **options})
 
@@ -85,7 +85,7 @@ AT_FIRST_USE: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("problem", "options"), AT_FIRST_USE)
-def test_what_it_cannot_name_is_refused_before_anything_is_stored(
+def test_unsupported_names_are_refused_before_storing(
     make_agent: MakeAgent, problem: str, options: dict[str, Any]
 ) -> None:
     agent = make_agent(["x"], **PLACE, **options)

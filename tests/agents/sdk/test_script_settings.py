@@ -140,9 +140,9 @@ asyncio.run(main())
         (
             "VEL_GUARDRAILS",
             "owncode.NoGuardrail",
-            "is no Guardrail of agents.features",
+            "is not a subclass of Guardrail of agents.features",
         ),
-        ("VEL_HOOKS", "owncode.G", "is no Hooks of agents.features"),
+        ("VEL_HOOKS", "owncode.G", "is not a subclass of Hooks of agents.features"),
         ("VEL_TOOLS", "owncode.nothing", "owncode.nothing cannot be used"),
         ("VEL_SKILLS_DIRS", "skills", "VEL_SKILLS_DIRS: expected absolute paths"),
         ("VEL_SKILLS_DIRS", "/nowhere/skills", "'/nowhere/skills' cannot be read (No such file"),

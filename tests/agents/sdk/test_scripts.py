@@ -120,7 +120,7 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_a_run_that_was_killed_goes_on_when_its_lease_is_over(place: Path, cache: Path) -> None:
+def test_a_killed_run_continues_after_its_lease(place: Path, cache: Path) -> None:
     with started(DRIVEN, place, cache, HANG="1") as (process, output):
         assert output.readline() == "looking\n"
         process.send_signal(signal.SIGKILL)
@@ -192,10 +192,10 @@ print([name for name in os.listdir(".") if "sqlite" in name])
 
 def test_a_throw_away_database_leaves_nothing(place: Path, cache: Path) -> None:
     out = run(ONE_PROCESS, place, cache, fresh=True)
-    assert "make the directory" in out
+    assert "create the directory" in out
     assert "notes.txt is not a SQLite database" in out
     assert "RunInterrupted" in out
-    assert "a process has one database" in out
+    assert "a process has only one database" in out
     assert "ANTHROPIC_API_KEY" in out
     assert "scripted" in out
     assert out.splitlines()[-1] == "[]"

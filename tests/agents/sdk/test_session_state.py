@@ -221,7 +221,7 @@ def test_only_the_named_session_gets_the_state(make_agent: MakeAgent, tmp_path: 
     assert seen(other, str(other.last_session_id)) == empty
 
 
-def test_a_session_that_began_elsewhere_is_not_overwritten(
+def test_a_session_that_started_elsewhere_is_not_overwritten(
     make_agent: MakeAgent, tmp_path: Path
 ) -> None:
     agent, other = desk(make_agent, tmp_path), desk(make_agent, tmp_path)
@@ -259,7 +259,7 @@ def test_a_session_at_work_is_refused(make_agent: MakeAgent, tmp_path: Path) -> 
     assert seen(agent, "s") == before
 
 
-def test_a_middleware_whose_tool_runs_is_not_disturbed(
+def test_a_middleware_with_a_running_tool_is_not_disturbed(
     make_agent: MakeAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(middleware_state, "RESERVE_SECONDS", 0.01)
@@ -267,7 +267,7 @@ def test_a_middleware_whose_tool_runs_is_not_disturbed(
     class Slow(Basket):
         async def show(self) -> str:  # type: ignore[override]
             """Show the state."""
-            with pytest.raises(SetupError, match="at work in a session"):
+            with pytest.raises(SetupError, match="in use by a session"):
                 slow.load_state({**GOOD, "session_id": "other"})
             return json.dumps(self.state)
 

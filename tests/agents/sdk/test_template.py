@@ -1,4 +1,4 @@
-"""A program begins with a stored empty database if it can."""
+"""A program starts with a stored empty database if possible."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def results(agent: Any) -> list[StreamEvent]:
     return asyncio.run(collect())
 
 
-def test_errors_are_results_and_the_run_goes_on(make_agent: MakeAgent) -> None:
+def test_errors_are_results_and_the_run_continues(make_agent: MakeAgent) -> None:
     def raises() -> None:
         """Raise."""
         raise LookupError("no such order")
@@ -78,11 +78,11 @@ def test_errors_are_results_and_the_run_goes_on(make_agent: MakeAgent) -> None:
     assert "locked" in told["database"]
     assert "SystemExit" in told["leaves"]
     assert "KeyboardInterrupt" in told["leaves_async"]
-    assert "cannot be shown" in told["odd"]
+    assert "is not JSON" in told["odd"]
     assert Run.objects.get().status == "completed"
 
 
-def test_what_a_function_returns_becomes_text_or_json(make_agent: MakeAgent) -> None:
+def test_results_of_a_function_become_text_or_json(make_agent: MakeAgent) -> None:
     values = {
         "text": "as it is",
         "nothing": None,
@@ -141,7 +141,7 @@ def test_a_parameter_called_timeout_is_the_functions_own(make_agent: MakeAgent) 
     assert found[0].content == "long"
 
 
-def test_a_function_is_told_for_whom_it_works(make_agent: MakeAgent) -> None:
+def test_a_function_gets_the_user_of_the_run(make_agent: MakeAgent) -> None:
     ada = make_user(first_name="Ada")
 
     def who(context: ToolContext, greeting: str = "Dear") -> str:
@@ -175,7 +175,7 @@ def test_a_function_is_told_for_whom_it_works(make_agent: MakeAgent) -> None:
 
 def test_progress_after_the_end_of_a_call_is_ignored(make_agent: MakeAgent) -> None:
     def first(context: ToolContext) -> str:
-        """Return at once, and leave work to a thread."""
+        """Return immediately, and leave work to a thread."""
         seen.append(context)
         context.progress("in time")
         return "first"

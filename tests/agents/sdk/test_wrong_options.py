@@ -157,7 +157,7 @@ AT_ONCE: list[tuple[str, dict[str, Any]]] = [
     ("^toolbox: '../x' is not a valid toolbox name", {"toolbox": "../x"}),
     ("^databases: my shop: Use letters", {"databases": {"my shop": "sqlite:////srv/shop"}}),
     ("^databases: shop: There is no driver for oracle", {"databases": {"shop": "oracle://h/d"}}),
-    ("^databases: shop: It is no URL", {"databases": {"shop": "shop.sqlite3"}}),
+    ("^databases: shop: It is not the URL of a database", {"databases": {"shop": "shop.sqlite3"}}),
     ("^database_limits must be a dictionary", {"database_limits": ["shop"]}),
     ("^database_limits must be a dictionary", {"database_limits": {"shop": 5}}),
     ("^database_limits: shop is not among", {"database_limits": {"shop": {"row_limit": 5}}}),

@@ -46,12 +46,12 @@ def test_each_level_is_one_query(django_assert_num_queries: object) -> None:
         descendants_of(run.pk)
 
 
-def test_there_is_an_end_to_what_is_looked_at() -> None:
+def test_the_number_of_examined_runs_is_limited() -> None:
     run, first, *_ = family()
     assert descendants_of(run.pk, limit=1) == [first]
 
 
-def test_what_one_may_not_see_hides_what_is_below_it() -> None:
+def test_an_invisible_run_hides_its_descendants() -> None:
     run, first, _second, deeper = family()
     assert descendants_of(run.pk, runs_for(make_user("eve"))) == []
     shown = descendants_of(run.pk, Run.objects.exclude(pk=first.pk))
@@ -68,7 +68,7 @@ def test_what_one_may_not_see_hides_what_is_below_it() -> None:
         ("pending", None, False),
     ],
 )
-def test_a_family_goes_on_while_one_of_it_is_at_work_or_on_the_clock(
+def test_a_family_continues_automatically_while_a_member_works_or_waits_for_a_time(
     status: str, wake_at: float | None, expected: bool
 ) -> None:
     run, first, *_ = family()
@@ -76,7 +76,7 @@ def test_a_family_goes_on_while_one_of_it_is_at_work_or_on_the_clock(
     assert goes_on_alone([run, first]) is expected
 
 
-def test_a_message_behind_another_goes_on_by_itself() -> None:
+def test_a_queued_message_continues_automatically() -> None:
     run, *_ = family()
     run.status = "pending"
     assert goes_on_alone([run])

@@ -46,7 +46,7 @@ def test_each_run_is_on_one_page_the_newest_first(
     assert not any(page.looked_back_to for page in pages)
 
 
-def test_a_page_looks_through_so_many_and_says_how_far_it_looked(
+def test_a_page_examines_a_limited_number_and_reports_its_end(
     ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "LOOKED_THROUGH", 4)

@@ -15,7 +15,7 @@ from tests.agents.admin import rows
 pytestmark = pytest.mark.django_db
 
 
-def test_owners_and_superusers_may_and_nobody_else() -> None:
+def test_only_owners_and_superusers_may_cancel() -> None:
     owner, other, root = rows.user(), rows.user("bob"), rows.superuser()
     run = rows.run(owner)
     watcher = rows.staff("watcher", "view_all_runs", "approve_toolcall", "change_run")

@@ -45,7 +45,7 @@ def ann() -> User:
         {"name": "a\u202eb"},
     ],
 )
-def test_what_no_token_can_be(ann: User, fields: dict[str, Any]) -> None:
+def test_invalid_tokens_are_refused(ann: User, fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         create_token(ann, **fields)
     assert not ApiToken.objects.exists()
@@ -73,7 +73,7 @@ def test_only_tokens_in_force_count_for_how_many_one_has(ann: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_at_once_one_is_the_last_that_fits() -> None:
+def test_of_two_concurrent_creations_only_one_fits_the_limit() -> None:
     bob = make_user("bob")
     for _ in range(MAX_OWN_TOKENS - 1):
         create_token(bob)
@@ -85,7 +85,7 @@ def test_of_two_at_once_one_is_the_last_that_fits() -> None:
     assert ApiToken.objects.count() == MAX_OWN_TOKENS
 
 
-def test_a_token_that_has_ended_lets_nobody_in(ann: User) -> None:
+def test_an_expired_token_gives_no_access(ann: User) -> None:
     expired, revoked, living = (create_token(ann, days=1) for _ in range(3))
     moment = timezone.now() - timedelta(seconds=1)
     ApiToken.objects.filter(pk=expired[0].pk).update(expires_at=moment)
@@ -96,7 +96,7 @@ def test_a_token_that_has_ended_lets_nobody_in(ann: User) -> None:
     assert authenticate_token(living[0].digest) is None
 
 
-def test_nobody_ends_anothers_token(ann: User) -> None:
+def test_only_its_owner_ends_a_token(ann: User) -> None:
     token, secret = create_token(ann)
     with pytest.raises(NotFound):
         revoke_own_token(token.pk, by=make_user("root", superuser=True))

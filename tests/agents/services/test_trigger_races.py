@@ -70,7 +70,7 @@ def test_of_two_requests_with_one_id_one_starts_a_run():
 
 
 @pytest.mark.slow
-def test_whoever_is_killed_before_the_commit_has_done_nothing(tmp_path):
+def test_a_process_killed_before_the_commit_changes_nothing(tmp_path):
     schedule = make_schedule(make_user("ada"))
     due = make_due(schedule)
     environment = {
@@ -92,7 +92,7 @@ def test_whoever_is_killed_before_the_commit_has_done_nothing(tmp_path):
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="needs PostgreSQL")
-def test_what_one_process_holds_does_not_keep_others_from_other_runs():
+def test_the_lock_of_one_process_does_not_block_other_runs():
     """A user starts a run while another process starts the run of a schedule."""
     from django.db import transaction
 

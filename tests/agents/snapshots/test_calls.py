@@ -69,7 +69,7 @@ def test_each_call_has_its_own_changes(tmp_path: Path) -> None:
     assert (file.size_before, file.size_after) == (8, 6)
 
 
-def test_what_a_person_did_between_two_runs_is_not_the_calls(tmp_path: Path) -> None:
+def test_changes_by_a_person_between_runs_do_not_belong_to_a_call(tmp_path: Path) -> None:
     run = play(tmp_path, write("a", "a"))
     (area(run) / "from-outside").write_text("x")
     later = play(tmp_path, write("b", "b"), thread=run.thread)
@@ -83,7 +83,7 @@ def test_what_a_person_did_between_two_runs_is_not_the_calls(tmp_path: Path) -> 
     assert changed(found[2]) == {"workspace/b": "added"}
 
 
-def test_calls_that_only_read_look_at_nothing(tmp_path: Path) -> None:
+def test_read_only_calls_take_no_snapshot(tmp_path: Path) -> None:
     run = play(tmp_path, ("ls", {"path": "."}))
     assert rows(run) == []
     assert not snapshot_store(run.thread_id).directory.exists()
@@ -124,7 +124,7 @@ def test_the_row_commits_with_the_result_or_not_at_all(tmp_path: Path) -> None:
     ]
 
 
-def test_a_store_that_fails_costs_no_call(tmp_path: Path) -> None:
+def test_a_failing_store_fails_no_call(tmp_path: Path) -> None:
     DataSettings.now().snapshots.mkdir(parents=True, exist_ok=True)
     run = play(tmp_path, ("ls", {"path": "."}))
     snapshot_store(run.thread_id).directory.write_text("no directory")

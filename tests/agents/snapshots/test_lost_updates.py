@@ -24,7 +24,7 @@ def said(call: ToolCall) -> str:
     return str(json.loads(call.result))
 
 
-def test_a_write_over_what_a_command_changed_is_refused_until_it_is_read(tmp_path: Path) -> None:
+def test_a_write_over_a_commands_change_is_refused_until_it_is_read(tmp_path: Path) -> None:
     run = play(
         tmp_path,
         write("a", "mine\n"),
@@ -61,13 +61,13 @@ def test_it_is_remembered_from_run_to_run(tmp_path: Path) -> None:
     assert [call.code for call in calls(last)] == ["file_error", ""]
 
 
-def test_a_file_that_came_where_there_was_none_is_not_overwritten(tmp_path: Path) -> None:
+def test_a_file_created_since_is_not_overwritten(tmp_path: Path) -> None:
     run = play(tmp_path, read("a"), command("echo theirs > a"), write("a", "mine"))
     assert "when there was no such file" in said(calls(run)[2])
     assert (area(run) / "a").read_text() == "theirs\n"
 
 
-def test_what_was_never_read_is_overwritten(tmp_path: Path) -> None:
+def test_a_file_that_was_never_read_is_overwritten(tmp_path: Path) -> None:
     run = play(tmp_path, command("echo theirs > a"), write("a", "mine"))
     assert [call.code for call in calls(run)] == ["", ""]
     assert (area(run) / "a").read_text() == "mine"
@@ -112,7 +112,7 @@ def test_a_subagent_remembers_for_itself(tmp_path: Path) -> None:
     assert readers == {"", child.pk}
 
 
-def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_remembered_state_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.services.files.seen_files.MAX_FILES", 5)
     run = play(tmp_path, *(write(f"{number}", "x") for number in range(8)))
     assert SeenFile.objects.filter(thread=run.thread_id).count() <= 6
@@ -137,7 +137,7 @@ class DictOfSeen(dict[str, str | None]):
 
 
 @pytest.mark.both_databases
-def test_of_two_that_write_at_once_one_is_told(tmp_path: Path) -> None:
+def test_of_two_concurrent_writers_one_is_refused(tmp_path: Path) -> None:
     """Two agents with their own locks and seen files: each increment counts."""
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "n").write_text("0")

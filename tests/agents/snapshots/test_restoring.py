@@ -54,7 +54,7 @@ def test_the_state_before_and_after_any_turn_comes_back(tmp_path: Path) -> None:
     assert "second" in calls(later)[0].result
 
 
-def test_changes_that_nobody_has_recorded_are_kept_before_a_restore(tmp_path: Path) -> None:
+def test_unrecorded_changes_are_saved_before_a_restore(tmp_path: Path) -> None:
     run = play(tmp_path, write("a", "first"), write("a", "second"))
     (area(run) / "mine").write_text("a person's")
     before, _ = steps_of_turn(run.thread_id, run.id, 2)
@@ -76,7 +76,7 @@ def test_nothing_is_restored_while_a_run_is_at_work(tmp_path: Path, status: str)
     assert (area(run) / "a").read_text() == "second"
 
 
-def test_an_approval_from_before_a_restore_is_asked_anew(tmp_path: Path) -> None:
+def test_an_approval_from_before_a_restore_is_asked_again(tmp_path: Path) -> None:
     run = play(tmp_path, write("a", "first"), write("a", "second"))
     before, _ = steps_of_turn(run.thread_id, run.id, 2)
     waiting = play(
@@ -126,7 +126,7 @@ def test_a_driver_waits_for_a_restore_to_end(tmp_path: Path) -> None:
     assert (area(run) / "b").exists()
 
 
-def test_a_state_that_is_no_longer_kept_changes_nothing(tmp_path: Path) -> None:
+def test_restoring_a_pruned_state_changes_nothing(tmp_path: Path) -> None:
     run = play(tmp_path, write("a", "first"))
     for state in ("0" * 64, "../../etc/passwd", "head"):
         with pytest.raises(NotFound):

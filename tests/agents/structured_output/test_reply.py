@@ -66,7 +66,7 @@ def test_any_text_has_a_value_or_a_reason(text: str) -> None:
         ("[-Infinity]", "-Infinity"),
         ("1e999", "too large"),
         ("9" * 5000, "too many digits"),
-        ('{"a": 1, "a": 2}', "stands twice"),
+        ('{"a": 1, "a": 2}', "a duplicate name"),
         ('"\\ud800"', "half of a character"),
         ('{"\\u0000": 1}', "NUL"),
         ("[" * 66 + "]" * 66, "deeper than 64"),
@@ -74,7 +74,7 @@ def test_any_text_has_a_value_or_a_reason(text: str) -> None:
         ('"' + "x" * MAX_BYTES + '"', "may have 262,144"),
     ],
 )
-def test_what_is_no_value_is_told_in_words(text: str, told: str) -> None:
+def test_an_invalid_value_is_explained(text: str, told: str) -> None:
     with pytest.raises(NoValue, match=told) as problem:
         value_in(text)
     assert len(str(problem.value)) < 200

@@ -51,7 +51,7 @@ def nested(levels: int) -> dict[str, Any]:
         ({"$ref": "file:///etc/passwd"}, "must be of the form"),
         ({"$ref": "#"}, "must be of the form"),
         ({"$ref": "#/$defs/A"}, "leads to nothing"),
-        ({"$ref": "#/$defs/A", "$defs": {"A": {}}, "type": "string"}, "beside \\$ref"),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {}}, "type": "string"}, "next to \\$ref"),
         ({"$ref": "#/$defs/A", "$defs": {"A": TREE}}, "leads back to itself"),
         (DAG, "too large"),
         (nested(17), "more than 16 levels"),
@@ -74,13 +74,13 @@ def nested(levels: int) -> dict[str, Any]:
         ({"description": "\ud800"}, "not JSON"),
     ],
 )
-def test_what_is_not_taken_is_refused_with_its_place(schema: Any, told: str) -> None:
+def test_unsupported_schemas_are_refused_with_their_place(schema: Any, told: str) -> None:
     with pytest.raises(SchemaRefused, match=told) as refused:
         check_schema(schema)
     assert len(str(refused.value)) < 1000
 
 
-def test_references_are_written_out_and_notes_for_authors_go() -> None:
+def test_references_are_expanded_and_notes_for_authors_removed() -> None:
     money = {"type": "number", "minimum": 0, "description": "Dollars."}
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -162,7 +162,7 @@ def test_the_verdict_is_that_of_the_standard(schema: dict[str, Any], value: Any)
 @given(
     st.one_of(values, st.dictionaries(st.sampled_from(["type", "items", "$ref", "anyOf"]), values))
 )
-def test_whatever_is_given_is_taken_or_refused_in_words(schema: Any) -> None:
+def test_any_schema_is_accepted_or_refused_with_a_reason(schema: Any) -> None:
     try:
         read = check_schema(schema)
     except SchemaRefused:
@@ -220,16 +220,16 @@ def test_formats(name: str, good: list[str], bad: list[str]) -> None:
         ({"n": 1, "m": 7}, "$.m: must be one of [0, 1], got 7"),
         (
             {"n": 1, "m": 0, "l": [{"k": True}]},
-            "$.l[0]: fits none of the 2 alternatives; nearest: $.",
+            "$.l[0]: does not fit any of the 2 alternatives; nearest: $.",
         ),
-        ({"n": 1, "m": 0, "l": ["x" * 500]}, "$.l[0]: fits none of the 2 alternatives; "),
+        ({"n": 1, "m": 0, "l": ["x" * 500]}, "$.l[0]: does not fit any of the 2 alternatives; "),
         ({"n": 1, "m": 0, "l": [3, 3]}, "$.l: holds the same item twice"),
         ({"n": 1, "m": 0, "d": "x"}, '$.d: must have format "date", got "x"'),
         ({"n": 1, "m": 0, "z": 1}, "$.z: must be of type string, got 1"),
         ({"n": 1, "m": 0, "e": [1]}, "$.e: may have no further items"),
     ],
 )
-def test_problems_are_told_by_place_and_in_few_words(value: Any, told: str) -> None:
+def test_problems_are_reported_briefly_with_their_place(value: Any, told: str) -> None:
     schema = check_schema(
         {
             "type": "object",

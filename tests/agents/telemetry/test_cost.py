@@ -68,7 +68,7 @@ def test_no_statement_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert events_on == events_off
 
 
-def test_what_is_off_costs_microseconds() -> None:
+def test_disabled_telemetry_costs_microseconds() -> None:
     began = time.process_time()
     for number in range(1_000):
         with watched_model_call("scripted", 1, number):

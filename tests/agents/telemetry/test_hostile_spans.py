@@ -42,7 +42,9 @@ HOSTILE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_value_takes_its_batch_with_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_value_does_not_lose_its_batch(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: dict[str, int] = {}
 
     def count(outcome: str, number: int) -> None:
@@ -78,7 +80,7 @@ def test_names_errors_and_messages_can_be_sent_too(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("wanted", [False, True])
-def test_what_was_said_and_done_is_told_only_if_it_is_wanted(wanted: bool) -> None:
+def test_spans_contain_messages_and_calls_only_by_setting(wanted: bool) -> None:
     make_agent(sandbox=False)
     run = make_run(make_user("ann"))
     kept = InMemorySpanExporter()
@@ -109,7 +111,7 @@ def test_what_was_said_and_done_is_told_only_if_it_is_wanted(wanted: bool) -> No
     assert "ValueError" in text
 
 
-def test_keys_are_masked_wherever_content_goes() -> None:
+def test_keys_are_masked_in_all_content() -> None:
     blocks: list[dict[str, Any]] = [
         {"type": "text", "text": f"is {KEY}"},
         {"type": "thinking", "thinking": f"so {KEY}", "signature": KEY},

@@ -195,7 +195,7 @@ def test_one_trace_holds_a_run_with_its_subagent_its_approval_and_a_killed_worke
     wait_until(lambda: not EndedRun.objects.exists())
 
 
-def test_what_was_said_is_in_the_trace_if_the_operator_wants_it_and_keys_never_are(
+def test_traces_contain_messages_only_by_setting_and_never_keys(
     tmp_path: Path, received: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CAPTURE, "true")
@@ -212,7 +212,7 @@ def test_what_was_said_is_in_the_trace_if_the_operator_wants_it_and_keys_never_a
     assert SECRET not in repr(spans)
 
 
-def test_a_call_that_fails_and_a_run_that_is_cancelled_while_it_waits(
+def test_a_failed_call_and_a_run_cancelled_while_waiting_are_traced(
     tmp_path: Path, received: Collector
 ) -> None:
     user = make_user()
@@ -234,7 +234,7 @@ def test_a_call_that_fails_and_a_run_that_is_cancelled_while_it_waits(
     assert one(spans, "vel.approval").attributes["vel.approval.status"] == "cancelled"
 
 
-def test_rows_of_which_no_span_can_be_made_hold_up_no_end(
+def test_rows_without_a_valid_span_do_not_delay_an_end(
     tmp_path: Path, received: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CAPTURE, "true")
@@ -249,7 +249,7 @@ def test_rows_of_which_no_span_can_be_made_hold_up_no_end(
         assert ("run_ended", run.pk, "cancelled", "") in seen
 
 
-def test_a_failed_model_call_has_its_code_and_not_the_servers_words(
+def test_a_failed_model_call_has_its_code_and_not_the_servers_text(
     tmp_path: Path, received: Collector
 ) -> None:
     user = make_user()
@@ -299,7 +299,7 @@ def test_a_collector_in_trouble_disturbs_no_run(
     assert received.spans == []
 
 
-def test_a_run_is_not_traced_when_the_sampler_or_its_asker_says_no(
+def test_the_sampler_or_the_caller_can_prevent_a_trace(
     received: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = make_user()
@@ -322,7 +322,7 @@ def test_a_run_is_not_traced_when_the_sampler_or_its_asker_says_no(
      "00-" + "A" * 32 + "-" + "b" * 16 + "-01", "00-" + "a" * 32 + "-" + "b" * 16 + "-01-x",
      "00-" + "a" * 32 + "-" + "b" * 16 + "-01\n", "00-" + "a" * 31 + "é-" + "b" * 16 + "-01"],
 )  # fmt: skip
-def test_what_is_no_traceparent_is_left_out(received: Collector, header: str) -> None:
+def test_an_invalid_traceparent_is_ignored(received: Collector, header: str) -> None:
     if header.endswith("\n"):
         assert parse_traceparent(header) is not None  # blanks around it are removed
         return

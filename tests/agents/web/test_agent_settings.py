@@ -57,7 +57,7 @@ def test_the_owner_changes_the_fields_as_one_version(olga: Client, agent: Agent)
     assert "version 2" in olga.get(URL).content.decode().lower()
 
 
-def test_what_is_left_as_it_is_makes_no_version(olga: Client, agent: Agent) -> None:
+def test_unchanged_settings_make_no_version(olga: Client, agent: Agent) -> None:
     assert "Nothing has changed." in olga.post(URL, fields(olga), follow=True).content.decode()
     assert Agent.objects.get(pk=agent.pk).version == 1
 
@@ -132,7 +132,7 @@ def test_a_form_that_is_not_complete_changes_nothing(
     assert Agent.objects.get(pk=agent.pk).version == 1
 
 
-def test_a_user_of_the_agent_reads_who_can_change_it(
+def test_a_user_of_the_agent_only_reads_who_can_change_it(
     olga: Client, agent: Agent, sign_in: SignIn
 ) -> None:
     peter = sign_in("peter")

@@ -48,7 +48,7 @@ def test_files_come_with_their_message(olga: Client) -> None:
     assert found == {"d.csv": b"1", "d-2.csv": b"22"}
 
 
-def test_too_much_begins_no_run(olga: Client) -> None:
+def test_too_many_files_start_no_run(olga: Client) -> None:
     threads = Thread.objects.count()
     form = {"agent": slug(), "message": "x", "key": "k"}
     with override_settings(VEL={**settings.VEL, "UPLOAD_BYTES": 100}):

@@ -59,7 +59,7 @@ def test_a_state_is_restored_and_that_can_be_undone(changed: Run, sign_in: SignI
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("data", [{}, {"step": "1x", "to": "before"}, {"step": "99999999"}])
-def test_a_step_that_is_none_restores_nothing(
+def test_an_invalid_step_restores_nothing(
     changed: Run, sign_in: SignIn, data: dict[str, str]
 ) -> None:
     client = sign_in("olga")
@@ -68,7 +68,7 @@ def test_a_step_that_is_none_restores_nothing(
     assert WorkspaceSnapshot.objects.count() == 2
 
 
-def test_nobody_else_sees_or_restores_it(changed: Run, sign_in: SignIn) -> None:
+def test_other_users_cannot_see_or_restore_it(changed: Run, sign_in: SignIn) -> None:
     url = f"/runs/{changed.pk}/changes/"
     step = WorkspaceSnapshot.objects.latest("pk").pk
     other = sign_in("peter")
@@ -78,7 +78,7 @@ def test_nobody_else_sees_or_restores_it(changed: Run, sign_in: SignIn) -> None:
     assert WorkspaceSnapshot.objects.count() == 2
 
 
-def test_a_step_of_another_thread_is_none_of_this(changed: Run, sign_in: SignIn, run: str) -> None:
+def test_a_step_of_another_thread_is_refused(changed: Run, sign_in: SignIn, run: str) -> None:
     client = sign_in("olga")
     step = WorkspaceSnapshot.objects.latest("pk").pk
     page = client.get(f"/runs/{run}/changes/?step={step}").content.decode()

@@ -108,7 +108,7 @@ def test_a_name_with_a_line_break_is_listed_and_cannot_split_a_header(
         "x" * 5000,
     ],
 )
-def test_nothing_but_deliverables_leaves(
+def test_only_deliverables_can_be_downloaded(
     path: str, run: str, workspace: Path, sign_in: SignIn
 ) -> None:
     outputs = workspace / "outputs"
@@ -129,7 +129,7 @@ def test_nothing_but_deliverables_leaves(
     assert b"root:" not in response.content
 
 
-def test_deliverables_are_for_those_who_may_read_the_run(
+def test_deliverables_are_for_readers_of_the_run(
     run: str, workspace: Path, sign_in: SignIn
 ) -> None:
     (workspace / "outputs" / "report.md").write_bytes(SECRET)
@@ -147,7 +147,7 @@ def test_before_anything_was_made_there_is_an_empty_list(run: str, sign_in: Sign
 
 
 @pytest.mark.django_db(transaction=True)
-def test_files_of_a_thread_without_a_sandbox_can_be_had_too(run: str, sign_in: SignIn) -> None:
+def test_files_of_a_thread_without_a_sandbox_can_be_downloaded(run: str, sign_in: SignIn) -> None:
     version = AgentVersion.objects.get(runs=run)
     version.spec["sandbox"] = False
     version.save()

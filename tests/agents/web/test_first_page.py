@@ -19,7 +19,7 @@ def attention(client: Client) -> str:
 
 
 @pytest.mark.slow
-def test_what_needs_attention_is_told(sign_in: SignIn) -> None:
+def test_the_page_lists_work_that_needs_attention(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     sign_in("peter")
     assert attention(olga) == ""
@@ -44,7 +44,7 @@ def test_what_needs_attention_is_told(sign_in: SignIn) -> None:
     assert f"/runs/{failed}/" not in attention(olga)
 
 
-def test_a_run_again_begins_with_what_was_asked(run: str, sign_in: SignIn) -> None:
+def test_running_again_starts_with_the_same_message(run: str, sign_in: SignIn) -> None:
     html = sign_in("olga").get(f"/?again={run}").content.decode()
     assert "Hello &lt;b&gt;there&lt;/b&gt;\u202e</textarea>" in html
     assert "&lt;b&gt;there" not in sign_in("peter").get(f"/?again={run}").content.decode()
@@ -75,10 +75,10 @@ def test_the_history_is_searched_in_own_messages(sign_in: SignIn) -> None:
     assert found("nothing\0") == []
     html = olga.get("/runs/?agent=assistant").content.decode()
     assert all((f"/runs/{run}/" in html) == (run != runs[2]) for run in runs)
-    assert "No such runs" in olga.get("/runs/?agent=other").content.decode()
+    assert "No matching runs" in olga.get("/runs/?agent=other").content.decode()
 
 
-def test_usage_is_ones_own_also_for_who_may_read_all(run: str, sign_in: SignIn) -> None:
+def test_usage_is_only_ones_own_even_with_view_all_runs(run: str, sign_in: SignIn) -> None:
     root = sign_in("root", superuser=True)
     own = site_writer.make_run("root")
     reply = {"turn": 1, "role": MessageRole.ASSISTANT, "content": "[]", "model": "m"}

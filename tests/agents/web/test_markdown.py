@@ -40,7 +40,7 @@ def all_elements(trees: Any) -> list[list[Any]]:
     return [found for node in trees for found in elements(node)]
 
 
-def test_what_agents_write() -> None:
+def test_markdown_of_agents_is_rendered() -> None:
     assert tree("# Title\n\nSome **bold** `code`\nand ~~gone~~") == [
         ["h2", {}, "Title"],
         [
@@ -115,7 +115,7 @@ def test_files_of_the_run_are_links_and_pictures() -> None:
     ]
 
 
-def test_what_a_parser_would_leave_out_stays_as_it_was_written() -> None:
+def test_text_that_a_parser_would_drop_stays() -> None:
     assert tree("> " * 60 + "the end") is None
     assert tree("- " * 60 + "the end") is None
     assert tree("x" * (MARKDOWN_BYTES + 1)) is None
@@ -130,7 +130,7 @@ DEEP += (("> " * 35 + "x\n" + "y\n" * 20) * 60, ("1. - > " * 5 + "x\n") * 500)
 
 
 @pytest.mark.parametrize("text", DEEP)
-def test_what_is_nested_deep_is_not_even_parsed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deeply_nested_text_is_not_parsed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of these took a third of a second."""
     monkeypatch.setattr(_PARSER, "parse", lambda text: pytest.fail("parsed"))
     assert tree(text) is None
@@ -152,7 +152,7 @@ def test_what_is_nested_deep_is_not_even_parsed(text: str, monkeypatch: pytest.M
         "->" * 40 + "a",
     ],
 )
-def test_what_is_not_nested_deep_is_parsed(text: str) -> None:
+def test_text_without_deep_nesting_is_parsed(text: str) -> None:
     assert tree(text) is not None
 
 
@@ -163,7 +163,7 @@ def test_a_paragraph_of_brackets_is_text() -> None:
     assert tree(text) == [["p", {}, text.strip()]]
 
 
-def test_a_character_that_a_parser_replaces_is_told() -> None:
+def test_a_character_that_a_parser_replaces_is_reported() -> None:
     assert tree("a\0b") == [["p", {}, "a⟨U+0000⟩b"]]
 
 

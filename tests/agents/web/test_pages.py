@@ -16,7 +16,7 @@ ACTIONS = ["/runs/{run}/cancel/", "/runs/{run}/messages/"]
 
 
 @pytest.mark.parametrize("path", [*PAGES, *ACTIONS, "/runs/{run}/files/report.md"])
-def test_nobody_in_particular_is_sent_to_sign_in(path: str, run: str) -> None:
+def test_visitors_are_sent_to_sign_in(path: str, run: str) -> None:
     path = path.format(run=run)
     for response in (Client().get(path), Client().post(path)):
         assert response.status_code == 302
@@ -48,7 +48,7 @@ def test_actions_are_posts_with_the_pages_token(path: str, run: str, sign_in: Si
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("path", ["/login/", *PAGES])
-def test_pages_allow_nothing_but_the_sites_own_files(path: str, run: str, sign_in: SignIn) -> None:
+def test_pages_allow_only_the_sites_own_files(path: str, run: str, sign_in: SignIn) -> None:
     client = Client() if path == "/login/" else sign_in("olga")
     response = client.get(path.format(run=run))
     assert response.status_code == 200
@@ -73,7 +73,7 @@ def test_pages_keep_the_policy_they_send(path: str, run: str, sign_in: SignIn) -
     assert not re.search(r"""(src|href|action)=["'](https?:)?//""", html)
 
 
-def test_what_people_write_stays_text_and_hides_nothing(run: str, sign_in: SignIn) -> None:
+def test_text_of_people_stays_text_and_hides_nothing(run: str, sign_in: SignIn) -> None:
     olga = sign_in("olga")
     for path in ("/", "/runs/", f"/runs/{run}/"):
         html = olga.get(path).content.decode()
@@ -97,7 +97,7 @@ def test_signing_in_leads_to_no_other_site(db: None) -> None:
     assert answer["Location"] == "/"
 
 
-def test_a_wrong_password_is_said_on_the_page(db: None) -> None:
+def test_a_wrong_password_is_reported_on_the_page(db: None) -> None:
     answer = Client().post("/login/", {"username": "olga", "password": "wrong"})
     assert answer.status_code == 200
     assert 'role="alert"' in answer.content.decode()
@@ -111,7 +111,7 @@ def test_signing_out_takes_a_post(sign_in: SignIn) -> None:
     assert olga.get("/").status_code == 302
 
 
-def test_a_path_that_is_none_has_a_page_of_its_own(sign_in: SignIn) -> None:
+def test_an_unknown_path_has_its_own_page(sign_in: SignIn) -> None:
     answer = sign_in("olga").get("/nothing-here/")
     assert answer.status_code == 404
     assert "Not found" in answer.content.decode()

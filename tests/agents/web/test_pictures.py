@@ -111,7 +111,7 @@ def test_pictures_of_other_kinds_are_shown(run: str, olga: Client) -> None:
 
 
 @pytest.mark.usefixtures("_reading")
-def test_what_is_hostile_is_no_picture_and_costs_little(
+def test_a_hostile_file_is_not_shown_as_a_picture_and_costs_little(
     run: str, olga: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outputs = outputs_of(run)
@@ -174,7 +174,7 @@ def test_a_decoder_that_was_taken_over_shows_pixels_or_nothing(
 
 
 @pytest.mark.usefixtures("_reading")
-def test_only_so_many_are_decoded_at_once(
+def test_concurrent_decoding_is_limited(
     run: str, olga: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (outputs_of(run) / "a.jpg").write_bytes(samples()["small.jpg"])
@@ -190,7 +190,7 @@ def test_only_so_many_are_decoded_at_once(
     assert pixels_of(olga.get(f"/runs/{run}/pictures/a.jpg")) == (64, 48)
 
 
-def test_without_the_toolbox_they_are_downloads_and_the_page_says_why(
+def test_without_the_toolbox_they_are_downloads_and_the_page_gives_the_reason(
     run: str, olga: Client
 ) -> None:
     with override_settings(VEL={**settings.VEL, "DOCUMENTS_TOOLBOX": "none-of-this-name"}):

@@ -29,7 +29,7 @@ def secret_in(answer: Any) -> str:
     return str(found[0])
 
 
-def test_a_token_is_shown_once_and_does_what_its_scopes_say(sign_in: SignIn) -> None:
+def test_a_token_is_shown_once_and_limited_to_its_scopes(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     made = make(olga)
     assert made["Cache-Control"].startswith("max-age=0") or "no-store" in made["Cache-Control"]
@@ -43,7 +43,7 @@ def test_a_token_is_shown_once_and_does_what_its_scopes_say(sign_in: SignIn) -> 
     assert secret not in str(list(ApiToken.objects.values()))
 
 
-def test_a_revoked_token_ends_at_once(sign_in: SignIn) -> None:
+def test_a_revoked_token_ends_immediately(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     secret = secret_in(make(olga))
     token = ApiToken.objects.get()
@@ -53,7 +53,7 @@ def test_a_revoked_token_ends_at_once(sign_in: SignIn) -> None:
     assert "revoked" in olga.get(URL).content.decode()
 
 
-def test_others_tokens_are_neither_seen_nor_revoked(sign_in: SignIn) -> None:
+def test_tokens_of_others_are_not_shown_or_revoked(sign_in: SignIn) -> None:
     peter = sign_in("peter")
     make(peter, name="peters-deploy-job")
     token = ApiToken.objects.get()
@@ -80,14 +80,14 @@ def test_others_tokens_are_neither_seen_nor_revoked(sign_in: SignIn) -> None:
         {"action": "else"},
     ],
 )
-def test_what_does_not_fit_makes_no_token(fields: dict[str, Any], sign_in: SignIn) -> None:
+def test_invalid_values_make_no_token(fields: dict[str, Any], sign_in: SignIn) -> None:
     answer = make(sign_in("olga"), **fields)
     assert answer.status_code == 400
     assert 'role="alert"' in answer.content.decode()
     assert not ApiToken.objects.exists()
 
 
-def test_nobody_hoards_tokens(sign_in: SignIn) -> None:
+def test_the_number_of_tokens_is_limited(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     user = get_user_model().objects.get(username="olga")
     for _ in range(MAX_OWN_TOKENS):

@@ -18,7 +18,7 @@ from tests.support import site_writer
 CANCEL, FOLLOW_UP = 'id="cancel"', 'name="message"'
 
 
-def test_the_owner_may_cancel_and_go_on(run: str, sign_in: SignIn) -> None:
+def test_the_owner_may_cancel_and_continue(run: str, sign_in: SignIn) -> None:
     html = sign_in("olga").get(f"/runs/{run}/").content.decode()
     assert CANCEL in html
     assert FOLLOW_UP in html
@@ -40,7 +40,7 @@ def test_an_approver_watches_the_run_of_another_without_acting_on_it(
     assert ada.post(f"/runs/{run}/messages/", {"message": "hi"}).status_code == 404
 
 
-def test_a_superuser_may_cancel_and_not_speak_for_the_owner(run: str, sign_in: SignIn) -> None:
+def test_a_superuser_may_cancel_but_not_write_for_the_owner(run: str, sign_in: SignIn) -> None:
     root = sign_in("root", superuser=True)
     html = root.get(f"/runs/{run}/").content.decode()
     assert CANCEL in html
@@ -75,16 +75,16 @@ def test_a_follow_up_to_a_busy_run_waits_and_stays_on_the_page(run: str, sign_in
     assert thread[1]["text"] == "Next⟨U+0007⟩"
 
 
-def test_a_follow_up_that_does_not_fit_is_said_on_the_page(run: str, sign_in: SignIn) -> None:
+def test_an_invalid_follow_up_is_reported_on_the_page(run: str, sign_in: SignIn) -> None:
     answer = sign_in("olga").post(f"/runs/{run}/messages/", {"message": " "}, follow=True)
     assert "The message is empty" in answer.content.decode()
 
 
-def test_the_offline_model_says_so(run: str, sign_in: SignIn) -> None:
+def test_the_offline_model_is_marked(run: str, sign_in: SignIn) -> None:
     assert "Offline scripted model." in sign_in("olga").get(f"/runs/{run}/").content.decode()
 
 
-def test_the_summary_tells_what_the_rows_have(run: str, sign_in: SignIn) -> None:
+def test_the_summary_matches_the_rows(run: str, sign_in: SignIn) -> None:
     RunClock.objects.filter(run=run).update(
         turn=3, input_tokens=1000, output_tokens=200, cost_microusd=12_345
     )
@@ -97,7 +97,9 @@ def test_the_summary_tells_what_the_rows_have(run: str, sign_in: SignIn) -> None
     assert sign_in("olga").get(f"/runs/{run}/summary/").json()["cost"] is None
 
 
-def test_the_summary_shows_exactly_what_a_decision_is_bound_to(run: str, sign_in: SignIn) -> None:
+def test_the_summary_shows_exactly_the_input_that_a_decision_covers(
+    run: str, sign_in: SignIn
+) -> None:
     given = {"text": "a\u202eb\n<i>", "account": 9_007_199_254_740_993, "deep": {"x": [1.0]}}
     request = site_writer.ask(run, "send", given)
     (shown,) = sign_in("olga").get(f"/runs/{run}/summary/").json()["approvals"]
@@ -113,7 +115,7 @@ def test_the_summary_shows_exactly_what_a_decision_is_bound_to(run: str, sign_in
     assert "\\u202e" in editor["text"]
 
 
-def test_the_summary_counts_what_waits_for_somebody_else(run: str, sign_in: SignIn) -> None:
+def test_the_summary_counts_requests_that_wait_for_others(run: str, sign_in: SignIn) -> None:
     site_writer.ask(run, "send", {"text": "secret"})
     vera = sign_in("vera")
     person = get_user_model().objects.get(username="vera")

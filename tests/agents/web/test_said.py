@@ -36,7 +36,7 @@ def made_call(run: str, tool: str, given: dict[str, str], result: str) -> None:
     )
 
 
-def test_texts_come_by_their_numbers_and_no_other_events(run: str, sign_in: SignIn) -> None:
+def test_only_texts_are_returned_by_their_numbers(run: str, sign_in: SignIn) -> None:
     texts = [("text.completed", {"part_id": "1", "text": text}) for text in ("**a**", "b" * 70_000)]
     last = site_writer.append(run, [*texts, ("reasoning.completed", {"text": "**secret**"})])
     olga = sign_in("olga")
@@ -47,7 +47,7 @@ def test_texts_come_by_their_numbers_and_no_other_events(run: str, sign_in: Sign
     assert olga.get(f"/runs/{run}/said/").json() == {"texts": {}}
 
 
-def test_an_answer_is_bounded_and_goes_on_where_it_ended(run: str, sign_in: SignIn) -> None:
+def test_an_answer_is_limited_and_continues_at_its_end(run: str, sign_in: SignIn) -> None:
     text = ("word " * 9 + "\n\n") * 1_000
     last = site_writer.append(run, [("text.completed", {"part_id": "1", "text": text})] * 9)
     olga = sign_in("olga")
@@ -62,7 +62,7 @@ def test_an_answer_is_bounded_and_goes_on_where_it_ended(run: str, sign_in: Sign
     assert seen == list(range(last - 8, last + 1))
 
 
-def test_a_call_is_whole_and_an_edit_is_a_diff(run: str, sign_in: SignIn) -> None:
+def test_a_call_is_complete_and_an_edit_is_a_diff(run: str, sign_in: SignIn) -> None:
     given = {"path": "/sandbox/outputs/a.md", "old_text": "dry", "new_text": "wet\u202e"}
     made_call(run, "edit_file", given, "x" * 100_000 + "\u200b")
     answer = sign_in("olga").get(f"/runs/{run}/call/?call=c1").json()
@@ -83,7 +83,7 @@ def test_another_persons_run_is_not_there(path: str, run: str, sign_in: SignIn) 
     assert sign_in("peter").get(f"/runs/{run}/{path}").status_code == 404
 
 
-def test_who_only_watches_gets_no_files_and_no_whole_calls(run: str, sign_in: SignIn) -> None:
+def test_a_watcher_gets_no_files_and_no_complete_calls(run: str, sign_in: SignIn) -> None:
     text = "![a](outputs/a.png) [b](outputs/b.md)"
     last = site_writer.append(run, [("text.completed", {"part_id": "1", "text": text})])
     site_writer.ask(run, "execute", {"command": "ls"}, call_id="c1")
@@ -107,7 +107,7 @@ def test_only_deliverables_are_files_of_a_text(named: str, run: str, sign_in: Si
     assert f"/runs/{run}/" not in str(answer)
 
 
-def test_a_picture_is_written_anew(run: str, sign_in: SignIn) -> None:
+def test_a_picture_is_encoded_again(run: str, sign_in: SignIn) -> None:
     outputs = outputs_of(run)
     (outputs / "a.png").write_bytes(png() + b"<script>1</script>")
     (outputs / "b.png").write_text("<script>1</script>")

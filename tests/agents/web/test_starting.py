@@ -42,7 +42,7 @@ def test_a_form_that_is_sent_twice_starts_one_run(sign_in: SignIn) -> None:
     assert Run.objects.count() == 1
 
 
-def test_what_does_not_fit_is_said_and_what_was_written_stays(sign_in: SignIn) -> None:
+def test_an_invalid_form_is_reported_and_keeps_its_text(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     make_agent("helper", everyone=True)
     make_agent("private")
@@ -59,7 +59,7 @@ def test_what_does_not_fit_is_said_and_what_was_written_stays(sign_in: SignIn) -
 
 def test_only_agents_that_one_may_use_are_offered(sign_in: SignIn) -> None:
     olga = sign_in("olga")
-    assert "no agent that you may use" in olga.get("/").content.decode()
+    assert "do not have access to an agent" in olga.get("/").content.decode()
     make_agent("helper", everyone=True)
     make_agent("private")
     make_agent("retired", everyone=True, is_active=False)
@@ -108,7 +108,7 @@ def test_a_long_history_has_pages(sign_in: SignIn) -> None:
 
 
 @pytest.mark.bubblewrap
-def test_the_demo_is_a_button_where_there_is_a_demo(sign_in: SignIn) -> None:
+def test_the_demo_has_a_button_if_it_exists(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     assert not olga.get("/").context["has_demo"]
     ensure_demo_agent()
@@ -122,7 +122,7 @@ def test_the_demo_is_a_button_where_there_is_a_demo(sign_in: SignIn) -> None:
     assert (started.owner.get_username(), started.source) == ("olga", "web")
 
 
-def test_a_demo_that_somebody_else_owns_is_refused_in_words(sign_in: SignIn) -> None:
+def test_a_demo_of_another_owner_is_refused_with_a_reason(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     make_agent("demo", everyone=True, owner=get_user_model().objects.get(username="olga"))
 

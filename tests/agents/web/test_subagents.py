@@ -21,9 +21,7 @@ def shown(client: Client, run: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_requests_of_all_below_stand_on_the_page_with_the_way_to_them(
-    run: str, sign_in: SignIn
-) -> None:
+def test_the_page_links_the_requests_of_all_subagents(run: str, sign_in: SignIn) -> None:
     child = site_writer.make_child(run)
     deeper = site_writer.make_child(child, name="plan")
     for asking in (deeper, child):
@@ -61,7 +59,7 @@ def test_the_page_of_a_subagent_names_the_way_to_it_and_takes_no_message(
     assert Run.objects.get(pk=child).status == "queued"
 
 
-def test_a_stranger_finds_neither_page_nor_summary(run: str, sign_in: SignIn) -> None:
+def test_a_stranger_finds_no_page_and_no_summary(run: str, sign_in: SignIn) -> None:
     child = site_writer.make_child(run)
     eve = sign_in("eve")
     for url in ("", "summary/", "changes/", "files/a.txt"):
@@ -89,7 +87,7 @@ def test_the_owner_ends_a_subagent_on_its_page(run: str, sign_in: SignIn) -> Non
     assert Run.objects.get(pk=run).status == "queued"
 
 
-def test_lists_have_what_people_asked(run: str, sign_in: SignIn) -> None:
+def test_lists_contain_only_runs_started_by_people(run: str, sign_in: SignIn) -> None:
     child = site_writer.make_child(run)
     olga = sign_in("olga")
     for url in ("/", "/runs/"):

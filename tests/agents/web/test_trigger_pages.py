@@ -53,7 +53,7 @@ def test_the_lists_are_of_ones_own_and_of_agents_that_one_may_use():
     assert (Schedule.objects.count(), InboundWebhook.objects.count()) == before
 
 
-def test_what_is_refused_leaves_what_was_typed_and_changes_nothing():
+def test_a_refused_form_keeps_the_typed_text_and_changes_nothing():
     ada = make_user("ada")
     client = signed_in(ada)
     agent = make_agent()
@@ -78,7 +78,7 @@ def test_what_is_refused_leaves_what_was_typed_and_changes_nothing():
     assert set(InboundWebhook.objects.values_list("name")) == {("Stored name",)}
 
 
-def test_what_a_form_is_filled_with_is_what_it_saves():
+def test_a_form_saves_the_values_that_it_was_filled_with():
     """Saving the form without a change keeps the schedule unchanged."""
     ada = make_user("ada")
     client = signed_in(ada)
@@ -97,7 +97,7 @@ def test_what_a_form_is_filled_with_is_what_it_saves():
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("number", ["9" * 5_000, "9" * 17, "-1", "1.5", "٣", "²", " "])
-def test_numbers_that_are_none(number: str):
+def test_invalid_numbers_are_refused(number: str):
     make_agent()
     client = signed_in(make_user("ada"))
     often = {**SCHEDULE, "cron": "", "every_minutes": number}
@@ -109,7 +109,7 @@ def test_numbers_that_are_none(number: str):
     assert not InboundWebhook.objects.exists()
 
 
-def test_a_hook_is_paused_and_goes_on():
+def test_a_hook_is_paused_and_resumed():
     ada = make_user("ada")
     hook, _ = make_inbound_webhook(ada)
     client = signed_in(ada)

@@ -110,7 +110,7 @@ def test_a_hook():
     assert not InboundWebhook.objects.exists()
 
 
-def test_the_history_by_what_began_a_run():
+def test_the_history_can_be_filtered_by_trigger():
     forget_shares()
     client = signed_in("ada")
     from django.contrib.auth.models import User

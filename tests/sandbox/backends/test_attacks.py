@@ -146,7 +146,7 @@ def plant_device(path: Path) -> None:
 @pytest.mark.parametrize(
     "plant", [plant_fifo, plant_socket, pytest.param(plant_device, marks=pytest.mark.root)]
 )
-def test_special_files_are_neither_read_nor_written(
+def test_special_files_are_not_read_or_written(
     on_disk: Subject, plant: Callable[[Path], None]
 ) -> None:
     plant(place(on_disk) / "odd")

@@ -69,7 +69,7 @@ def test_a_search_of_the_whole_tree_leaves_out_mounts_aside() -> None:
     assert "skills" in names(backend, "/")
 
 
-def test_listings_show_mounts_and_hide_what_is_under_them() -> None:
+def test_listings_show_mounts_and_hide_the_files_under_them() -> None:
     default = state(a="", memory__hidden="", memory__shared__hidden="")
     backend = CompositeBackend(default, {"/memory/shared": state(seen=""), "/x/y/z": state(b="")})
 

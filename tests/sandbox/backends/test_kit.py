@@ -168,6 +168,6 @@ def test_a_name_hides_nothing_and_leads_to_its_file(own_is_default: bool) -> Non
 
 
 @pytest.mark.parametrize("given", [None, "text", OwnFiles, {"ls": print}])
-def test_what_has_not_the_six_tools_is_refused(given: Any) -> None:
+def test_a_backend_without_the_six_tools_is_refused(given: Any) -> None:
     with pytest.raises(SandboxSetupError, match="six file tools"):
         CompositeBackend(StateFilesystemBackend(), {"/m": given})

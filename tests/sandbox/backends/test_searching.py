@@ -241,7 +241,7 @@ def test_grep_of_a_missing_path_or_with_an_empty_include_is_an_error(subject: Su
     assert "include" in subject.backend.grep("x", subject.at("dir"), include="/")["error"]
 
 
-def test_the_limit_cuts_a_search_and_the_result_says_so(subject: Subject) -> None:
+def test_the_limit_cuts_a_search_and_the_result_reports_it(subject: Subject) -> None:
     for number in range(20):
         subject.put(f"dir/{number:02}/a.txt", "needle\n" * 10)
 

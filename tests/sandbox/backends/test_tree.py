@@ -75,7 +75,7 @@ def test_a_change_in_place_between_read_and_write_is_found(on_disk: Subject) -> 
         on_disk.backend.write_bytes(path, b"mine", if_version=before.version)
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(on_disk: Subject) -> None:
+def test_a_failed_write_leaves_only_the_old_file(on_disk: Subject) -> None:
     path = on_disk.put("a.txt", "old")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
@@ -164,7 +164,7 @@ def test_the_default_is_openat2_on_this_kernel() -> None:
 
 @pytest.mark.parametrize("resolver", [Openat2Resolver(), WalkResolver()])
 @pytest.mark.parametrize("name", ["cwd", "root", "exe", "fd/0", "root/etc/passwd"])
-def test_magic_links_directly_beneath_the_root_are_not_followed(
+def test_magic_links_directly_below_the_root_are_not_followed(
     resolver: Resolver, name: str
 ) -> None:
     root = os.open(f"/proc/{os.getpid()}", DIRECTORY)

@@ -105,7 +105,7 @@ def test_replace_all_replaces_every_match(subject: Subject) -> None:
         ("pass", "pass", "same"),
     ],
 )
-def test_an_edit_that_cannot_be_made_says_what_to_do(
+def test_an_impossible_edit_names_the_solution(
     subject: Subject, old: str, new: str, advice: str
 ) -> None:
     path = subject.put("a.py", "def f():\n    pass\n")

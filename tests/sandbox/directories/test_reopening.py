@@ -183,7 +183,7 @@ def kept_in_new(place: Path) -> Place:
     return make_place(place / "new")
 
 
-def test_a_workspace_whose_areas_are_closed_is_prepared(place: Path) -> None:
+def test_a_workspace_with_closed_areas_is_prepared(place: Path) -> None:
     made = workspace_in(place)
     directory = make_private(made.root, made.uid, "mcp", "program")
     areas = [made.root / name for name in ("workspace", "shared", "outputs")]

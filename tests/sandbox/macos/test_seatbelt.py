@@ -132,7 +132,7 @@ def test_a_path_with_nul_is_refused() -> None:
         seatbelt_argv(Profile("", (("SHOWN_0", "/a\0"),)), {}, [], ["true"])
 
 
-def test_the_environment_names_nothing_of_the_host() -> None:
+def test_the_environment_does_not_name_the_host() -> None:
     assert "HOME" not in ENVIRONMENT
     assert set(ENVIRONMENT) == {
         *("LANG", "LOGNAME", "PATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "SHELL"),
@@ -184,9 +184,7 @@ def test_machines_and_accounts_are_not_shown(tmp_path: Path) -> None:
     assert shown_paths(policy_of(Mount(home / "work", str(home / "work"))), home)
 
 
-def test_there_is_no_seatbelt_without_a_mac(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_seatbelt_needs_a_mac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     policy = policy_of(Mount(tmp_path, str(tmp_path), writable=True))
     with pytest.raises(SandboxUnavailable, match="Seatbelt is not available"):
         SeatbeltSandbox(policy)

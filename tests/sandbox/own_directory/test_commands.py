@@ -256,7 +256,7 @@ def test_the_workspace_of_a_thread_is_guarded_as_well(place: Path) -> None:
     ]
 
 
-def test_a_workspace_of_its_own_needs_no_protection(place: Path) -> None:
+def test_a_separate_workspace_needs_no_protection(place: Path) -> None:
     directory = make_directory(place, "x")
     workspace = prepare(place / "threads", "thread", directory.stat().st_uid)
     box = BubblewrapSandbox(workspace.policy())

@@ -45,7 +45,7 @@ def test_files_that_may_be_edited_are_listed(place: Path, name: str) -> None:
     assert paths(project, f"rm {name}") == []
 
 
-def test_a_change_says_what_happened_and_why_it_matters(place: Path) -> None:
+def test_a_change_names_the_action_and_its_effect(place: Path) -> None:
     project = make_checkout(place, more="echo 'all:' > Makefile")
     (made,) = changes(project, "echo '{}' > package.json")
     assert made == Change("package.json", "created", "a build or test definition")
@@ -53,7 +53,7 @@ def test_a_change_says_what_happened_and_why_it_matters(place: Path) -> None:
     assert changed.what == "changed"
 
 
-def test_a_new_repository_counts_only_with_what_it_runs(place: Path) -> None:
+def test_a_new_repository_counts_only_if_it_runs_code(place: Path) -> None:
     project = make_checkout(place)
     assert paths(project, "git init -q sub && git clone -q . clone") == []
     assert paths(project, "git worktree add -q tree") == ["tree/.git"]

@@ -27,7 +27,7 @@ def store() -> Iterator[Path]:
             yield Path(name) / "skills"
 
 
-def test_the_set_of_a_run_that_waits_stays_however_old_it_is(store: Path, tmp_path: Path) -> None:
+def test_the_set_of_a_waiting_run_stays_at_any_age(store: Path, tmp_path: Path) -> None:
     write_skill(tmp_path / "skills")
     reads = {"name": "read_file", "input": {"path": "/skills/beans/SKILL.md"}}
     writes = {"name": "write_file", "input": {"path": "/a", "content": "x"}}

@@ -58,7 +58,7 @@ def names(agent: Agent) -> list[str]:
     return [version.skill.name for version in found]
 
 
-def test_what_a_person_writes_is_a_skill_of_the_agent_alone(agent: Agent, ann: User) -> None:
+def test_a_person_writes_a_skill_for_one_agent(agent: Agent, ann: User) -> None:
     skill = made(agent)
     version = skill.current
     assert version is not None
@@ -74,7 +74,7 @@ def test_what_a_person_writes_is_a_skill_of_the_agent_alone(agent: Agent, ann: U
 @pytest.mark.parametrize(
     "text", ["no: 'map'", "- a", "#c", "1.5", "yes", 'a "b" \\n: {', "ä — 日本"]
 )
-def test_a_description_is_kept_whatever_yaml_makes_of_it(agent: Agent, text: str) -> None:
+def test_a_description_survives_any_yaml(agent: Agent, text: str) -> None:
     version = made(agent, description=text).current
     assert version is not None
     assert version.fields.description == text
@@ -99,7 +99,7 @@ def test_an_update_keeps_the_rest_of_the_head_and_the_other_files(agent: Agent, 
     assert version_files(version.pk)[1] == script
 
 
-def test_what_changes_nothing_makes_no_version(agent: Agent, ann: User) -> None:
+def test_an_unchanged_skill_makes_no_version(agent: Agent, ann: User) -> None:
     skill = made(agent)
     for given in (
         {},
@@ -146,7 +146,7 @@ def test_names_that_an_own_skill_may_not_have(agent: Agent, ann: User) -> None:
     assert Skill.objects.filter(agent=agent).count() == 1
 
 
-def test_what_does_not_fit_is_refused(agent: Agent, ann: User) -> None:
+def test_invalid_values_are_refused(agent: Agent, ann: User) -> None:
     for fields in (
         {"description": ""},
         {"description": "x" * 1025},
@@ -199,7 +199,7 @@ def test_a_shared_skill_is_turned_off_not_deleted(ann: User) -> None:
     assert Skill.objects.filter(scope=LIBRARY).count() == 1
 
 
-def test_nobody_writes_skills_of_anothers_agent(agent: Agent) -> None:
+def test_only_permitted_people_write_skills_of_an_agent(agent: Agent) -> None:
     skill = made(agent)
     eve = make_user("eve", "manage_library", "review_skill")
     with pytest.raises(NotAllowed):

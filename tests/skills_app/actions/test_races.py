@@ -119,7 +119,7 @@ def test_an_import_against_a_quarantine_of_its_bytes(rhea: User) -> None:
 
 
 @pytest.mark.slow
-def test_an_import_against_a_review_loses_neither(rhea: User) -> None:
+def test_a_concurrent_import_and_review_both_take_effect(rhea: User) -> None:
     for number in range(ROUNDS):
         name = f"beans-{number}"
         first = import_skill(pack(name=name), by=rhea, source="web").version
@@ -133,7 +133,7 @@ def test_an_import_against_a_review_loses_neither(rhea: User) -> None:
 
 
 @pytest.mark.slow
-def test_a_version_that_is_stored_against_a_review_loses_neither(rhea: User) -> None:
+def test_a_concurrent_storage_and_review_both_take_effect(rhea: User) -> None:
     for number in range(3 * ROUNDS):
         name = f"beans-{number}"
         first = import_skill(pack(name=name), by=rhea, source="web").version
@@ -178,7 +178,7 @@ def test_two_skills_of_one_name_for_one_agent() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_begins_meanwhile_has_one_whole_version(rhea: User) -> None:
+def test_a_run_that_starts_during_a_change_has_one_complete_version(rhea: User) -> None:
     ann = make_user("ann")
     agent = make_agent(ann, slug="writer")
     first = import_skill(pack(), by=rhea, source="web").version

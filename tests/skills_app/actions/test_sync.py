@@ -118,7 +118,7 @@ def test_each_kind_of_change_is_seen_and_only_that_package_read(
     assert set(synced(directory)) == {"peas"}
 
 
-def test_what_was_written_this_moment_is_read_again(tmp_path: Path, reads: list[str]) -> None:
+def test_a_recently_written_file_is_read_again(tmp_path: Path, reads: list[str]) -> None:
     # Two edits within one step of the file system's clock could not be distinguished.
     write_skill(tmp_path)
     synced(tmp_path)
@@ -177,7 +177,7 @@ def names(run: Run) -> list[str]:
     return list(run.pinned.skill_set.entries.values_list("name", flat=True))
 
 
-def test_a_directory_that_is_gone_gives_no_skills_and_deletes_none(directory: Path) -> None:
+def test_a_missing_directory_gives_no_skills_and_deletes_none(directory: Path) -> None:
     write_skill(directory)
     user = make_user()
     make_agent(user)
@@ -221,7 +221,7 @@ def ordinary_account() -> Iterator[None]:
             os.seteuid(0)
 
 
-def test_a_package_that_may_not_be_read_is_told_and_not_deleted() -> None:
+def test_an_unreadable_package_is_reported_and_not_deleted() -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         place = Path(name)
         place.chmod(0o755)
@@ -292,7 +292,7 @@ def test_a_release_brings_new_versions_and_old_runs_keep_theirs(
 
 
 @pytest.mark.slow
-def test_a_run_that_finds_nothing_changed_asks_the_database_a_fixed_number_of_times(
+def test_without_changes_a_run_needs_a_fixed_number_of_queries(
     directory: Path,
 ) -> None:
     user = make_user()
@@ -337,7 +337,7 @@ while changes_of(read):
 
 
 @pytest.mark.slow
-def test_processes_that_store_the_same_directory_at_once(directory: Path) -> None:
+def test_processes_can_store_the_same_directory_concurrently(directory: Path) -> None:
     for number in range(25):
         write_skill(directory, f"skill-{number}", {"a.txt": f"{number}", "same.txt": "same"})
     scope = directory_scope(str(directory))

@@ -54,11 +54,11 @@ def test_a_text_that_hangs_a_lexer_is_shown_without_colours() -> None:
         ("x", 0),
     ],
 )
-def test_what_is_left_out_is_counted(text: str, cut: int) -> None:
+def test_omitted_characters_are_counted(text: str, cut: int) -> None:
     assert shown_code("a.txt", text).cut == cut
 
 
-def test_what_a_program_made_is_not_highlighted() -> None:
+def test_generated_code_is_not_highlighted() -> None:
     assert shown_code("a.js", f"var x = '{'a' * 6_000}'").language == ""
     assert shown_code("a.js", f"var x = '{'a' * 100}'\n" * 2_000).language == ""
     assert shown_code("a.js", "var x = 1").language == "javascript"
@@ -74,5 +74,7 @@ def test_what_a_program_made_is_not_highlighted() -> None:
         ("Makefile", "all:\n", ""),
     ],
 )
-def test_the_language_is_told_by_name_or_first_line(path: str, text: str, language: str) -> None:
+def test_the_name_or_the_first_line_determines_the_language(
+    path: str, text: str, language: str
+) -> None:
     assert language_of(path, text) == language

@@ -70,11 +70,11 @@ def test_an_archive_is_looked_at_and_then_stored(client: Client) -> None:
     assert version.reason == "We count."
     assert LogEntry.objects.get().is_addition()
     again = confirm(client, look(client, archive({"run.sh": "#!/bin/sh\necho hi\n"})))
-    assert "there already" in messages_of(again)[0]
+    assert "already existed" in messages_of(again)[0]
 
 
 @pytest.mark.slow
-def test_a_later_version_waits_unless_a_reviewer_says_so(client: Client) -> None:
+def test_a_later_version_waits_unless_a_reviewer_accepts_it(client: Client) -> None:
     confirm(client, look(client, archive({})))
     looked = look(client, archive({"b": "2"}))
     assert "version 2 of" in text_of(looked)
@@ -88,7 +88,7 @@ def test_a_later_version_waits_unless_a_reviewer_says_so(client: Client) -> None
     assert Skill.objects.get(name="beans").current.number == 3
 
 
-def test_all_problems_are_told_at_once(client: Client) -> None:
+def test_all_problems_are_reported_together(client: Client) -> None:
     data = archive({"../../evil": "x", "a\u202eb": "y"}, text="---\nname: x\n---\n")
     refused = look(client, data, f"{HOSTILE}.zip")
     text = text_of(refused)
@@ -103,11 +103,11 @@ def test_all_problems_are_told_at_once(client: Client) -> None:
     ("data", "name"),
     [(b"", "beans.zip"), (b"hello", "beans.zip"), (b"\xff\xfe", "SKILL.md"), (b"PK\3\4" * 9, "x")],
 )
-def test_what_is_no_package_is_refused(client: Client, data: bytes, name: str) -> None:
+def test_an_invalid_package_is_refused(client: Client, data: bytes, name: str) -> None:
     assert look(client, data, name).status_code == 400
 
 
-def test_what_is_confirmed_is_what_was_shown(client: Client) -> None:
+def test_only_the_shown_package_can_be_confirmed(client: Client) -> None:
     looked = look(client, archive({"a": "1"}))
     other = base64.b64encode(archive({"a": "2"})).decode()
     answer = confirm(client, looked, carried=other)
@@ -129,7 +129,7 @@ def test_a_large_upload_is_chosen_again(client: Client, monkeypatch: pytest.Monk
     assert "imported" in messages_of(done)[0]
 
 
-def test_what_comes_back_within_a_page_is_never_too_much_for_a_form(client: Client) -> None:
+def test_an_embedded_upload_is_never_too_large_for_a_form(client: Client) -> None:
     noise = bytes(range(256)) * 5_500
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as made:
@@ -147,16 +147,16 @@ def test_a_file_above_the_limit_is_refused_without_reading_it_all(client: Client
     assert "limit" in text_of(refused)
 
 
-def test_danger_is_said_before_and_quarantined_after(client: Client) -> None:
+def test_a_dangerous_package_is_marked_before_and_quarantined_after(client: Client) -> None:
     text = skill_text(body="\U000e0041\U000e0042 Count them.")
     looked = look(client, archive({}, text=text))
-    assert "It would be put into quarantine" in text_of(looked)
+    assert "This version will be in quarantine" in text_of(looked)
     done = confirm(client, looked, accept="on")
     assert "in quarantine" in messages_of(done)[0]
     assert SkillVersion.objects.get(skill__name="beans").trust == Trust.QUARANTINED
 
 
-def test_an_owner_imports_for_an_agent_and_nothing_else() -> None:
+def test_an_owner_imports_only_for_an_own_agent() -> None:
     owner = rows.staff("ada")
     mine = rows.agent("mine", owner=owner)
     other = rows.agent("other", owner=rows.superuser())

@@ -49,7 +49,7 @@ def test_a_version_that_waits_is_accepted(root: User, lib: User, tmp_path: Path)
     text = plain(text_of(client.get(url("review", second))))
     assert "<del>echo one</del>" in text
     assert "<ins>echo two</ins>" in text
-    assert "All of it" not in text, "the version before is vouched for"
+    assert "All files" not in text, "the version before is vouched for"
     response = client.post(url("review", second), review(second), follow=True)
     assert messages_of(response) == ["Skill beans v2: accepted, as reviewed."]
     skill = Skill.objects.get(name="beans")
@@ -58,13 +58,13 @@ def test_a_version_that_waits_is_accepted(root: User, lib: User, tmp_path: Path)
     assert "version 2" in LogEntry.objects.get(user=lib).change_message
 
 
-def test_what_nobody_has_reviewed_is_shown_whole(root: User, lib: User, tmp_path: Path) -> None:
+def test_an_unreviewed_version_is_shown_completely(root: User, lib: User, tmp_path: Path) -> None:
     first, second = two_versions(tmp_path, root, reviewed=False)
     client = client_of(lib)
     text = plain(text_of(client.get(url("review", second))))
     assert "<del>echo one</del>" in text
-    assert "All of it" in text
-    assert "<ins>#!/bin/sh</ins>" in text, "what has stayed counts, too"
+    assert "All files" in text
+    assert "<ins>#!/bin/sh</ins>" in text, "check the unchanged files too"
     assert "<ins>#!/bin/sh</ins>" in text_of(client.get(url("review", first)))
 
 
@@ -74,7 +74,7 @@ def test_a_review_of_something_else_is_refused(root: User, lib: User, tmp_path: 
     other = {**review(second), "content_hash": first.content_hash}
     for form in (other, {**other, "answer": "quarantine", "reason": "x"}):
         response = client.post(url("review", second), form)
-        assert (response.status_code, "look at it again" in text_of(response).lower()) == (
+        assert (response.status_code, "review it again" in text_of(response).lower()) == (
             409,
             True,
         )
@@ -101,21 +101,23 @@ def test_a_deleted_skill_is_not_accepted(root: User, lib: User, tmp_path: Path) 
     assert client_of(lib).post(url("review", second), review(second)).status_code == 404
 
 
-def test_quarantine_wants_a_reason_and_goes_back(root: User, lib: User, tmp_path: Path) -> None:
+def test_quarantine_needs_a_reason_and_restores_the_earlier_version(
+    root: User, lib: User, tmp_path: Path
+) -> None:
     first, second = two_versions(tmp_path, root, reviewed=True)
     review_version(second.pk, by=root, content_hash=second.content_hash)
     second.refresh_from_db()
     client = client_of(lib)
     form = review(second, "quarantine")
     refused = client.post(url("review", second), form)
-    assert (refused.status_code, "Say why" in text_of(refused)) == (400, True)
+    assert (refused.status_code, "Give a reason" in text_of(refused)) == (400, True)
     response = client.post(url("review", second), {**form, "reason": "It lies."}, follow=True)
     assert messages_of(response) == ["Skill beans v2: in quarantine."]
     second.refresh_from_db()
     assert (second.trust, "It lies." in second.reason) == (Trust.QUARANTINED, True)
     assert Skill.objects.get(name="beans").current_id == first.pk
     again = text_of(client.get(url("review", second)))
-    assert "out of quarantine" in again
+    assert "from quarantine" in again
     client.post(url("review", second), review(second))
     second.refresh_from_db()
     assert second.trust == Trust.REVIEWED
@@ -131,7 +133,7 @@ def test_quarantine_wants_a_reason_and_goes_back(root: User, lib: User, tmp_path
         {"answer": "own", "content_hash": "0" * 64},
     ],
 )
-def test_an_answer_without_what_was_shown_is_none(
+def test_an_answer_without_the_shown_hash_is_refused(
     root: User, lib: User, tmp_path: Path, form: dict[str, str]
 ) -> None:
     made = imported(tmp_path, root).version
@@ -150,11 +152,11 @@ def test_importing_is_not_reviewing(root: User, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_does_not_fit_on_the_page_is_said(root: User, lib: User, tmp_path: Path) -> None:
+def test_the_page_reports_files_that_do_not_fit(root: User, lib: User, tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"part-{n}.txt": f"{n}\n" * 40_000 for n in range(4)}
     files |= {"data.bin": b"\0" * 100, "many.txt": "\n" * 9_000}
     made = imported(tmp_path, root, files=files).version
     text = text_of(client_of(lib).get(url("review", made)))
     assert "cannot be shown here" in text
-    assert "it is no text (UTF-8)" in text
+    assert "it is not text (UTF-8)" in text
     assert len(text) < 8_000_000

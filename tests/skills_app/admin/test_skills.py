@@ -46,7 +46,7 @@ def names_in(response: object) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_list_says_what_waits_and_is_filtered(root: User, tmp_path: Path) -> None:
+def test_the_list_shows_pending_versions_and_has_filters(root: User, tmp_path: Path) -> None:
     imported(tmp_path / "a", root, "beans")
     imported(tmp_path / "b", root, "beans", body="Count twice.")
     imported(tmp_path, root, "peas")
@@ -64,7 +64,7 @@ def test_the_list_says_what_waits_and_is_filtered(root: User, tmp_path: Path) ->
     assert names_in(client.get(f"{LIST}?q=coder")) == ["own"]
 
 
-def test_what_the_scan_quarantines_waits_and_what_a_person_does_is_done(
+def test_quarantine_by_the_scan_is_pending_and_quarantine_by_a_person_is_not(
     root: User, tmp_path: Path
 ) -> None:
     made = imported(tmp_path, root, body="\U000e0041\U000e0042 Count them.")
@@ -78,7 +78,7 @@ def test_what_the_scan_quarantines_waits_and_what_a_person_does_is_done(
 
 
 @pytest.mark.slow
-def test_the_list_costs_the_same_for_many(root: User, tmp_path: Path) -> None:
+def test_a_longer_list_needs_no_further_queries(root: User, tmp_path: Path) -> None:
     client = client_of(root)
     imported(tmp_path, root, "beans")
     client.get(LIST)
@@ -94,7 +94,7 @@ def test_the_list_costs_the_same_for_many(root: User, tmp_path: Path) -> None:
 # A skill's page
 
 
-def test_the_page_tells_what_the_head_means_here(root: User, tmp_path: Path) -> None:
+def test_the_page_explains_the_head(root: User, tmp_path: Path) -> None:
     imported(tmp_path, root, "peas")
     made = imported(
         tmp_path,
@@ -107,17 +107,17 @@ def test_the_page_tells_what_the_head_means_here(root: User, tmp_path: Path) -> 
     )
     text = text_of(client_of(root).get(page(made.version.skill)))
     assert "Read Teleport" in text
-    assert "only these are left: deactivate_skill, execute_in_sandbox, list_skills" in text
+    assert "only these of its tools: deactivate_skill, execute_in_sandbox, list_skills" in text
     assert "read_file" in text
-    assert "Unknown here: Teleport" in text
+    assert "Unknown names: Teleport" in text
     assert 'peas <span class="vel-quiet">library' in text
-    assert "is not there: an agent cannot load this skill without it" in text
+    assert "missing: agents cannot load this skill without it" in text
     assert "MIT" in text
     assert "scripts/run.sh" in text
     assert made.version.content_hash in text
 
 
-def test_the_page_tells_what_runs_did_with_it(root: User, tmp_path: Path) -> None:
+def test_the_page_shows_the_use_by_runs(root: User, tmp_path: Path) -> None:
     made = imported(tmp_path, root).version
     ada = rows.user("ada")
     run = rows.put(rows.run(ada), RunStatus.COMPLETED)
@@ -138,7 +138,7 @@ def test_the_page_tells_what_runs_did_with_it(root: User, tmp_path: Path) -> Non
     assert other.pk not in seen
 
 
-def test_nothing_of_a_package_becomes_markup(root: User, tmp_path: Path) -> None:
+def test_no_part_of_a_package_becomes_markup(root: User, tmp_path: Path) -> None:
     made = imported(
         tmp_path / "a",
         root,
@@ -194,14 +194,14 @@ def test_a_file_is_highlighted_and_the_lines_of_findings_are_marked(
     assert "#line-4" in text_of(client_of(root).get(page(made.skill)))
 
 
-def test_what_is_no_text_is_described_and_downloaded_as_it_is(root: User, tmp_path: Path) -> None:
+def test_a_binary_file_is_described_and_downloaded_unchanged(root: User, tmp_path: Path) -> None:
     data = b"\x7fELF\0\xff<script>"
     made = imported(tmp_path, root, files={"bin/tool": data, "late.txt": b"caf\xe9"}).version
     client = client_of(root)
     text = text_of(client.get(url("file", made, path="bin/tool")))
     assert "a program (ELF)" in text
-    assert "It is no text" in text
-    assert "It is no text" in text_of(client.get(url("file", made, path="late.txt")))
+    assert "is not UTF-8 text" in text
+    assert "is not UTF-8 text" in text_of(client.get(url("file", made, path="late.txt")))
     response = client.get(url("download", made, path="bin/tool"))
     assert response.content == data
     assert response.headers["Content-Disposition"].startswith("attachment")
@@ -237,7 +237,7 @@ def test_any_two_versions_are_compared(root: User, tmp_path: Path) -> None:
     address = reverse("admin:skills_app_skill_compare", args=[first.version.skill_id])
     client = client_of(root)
     text = text_of(client.get(f"{address}?from=1&to=2"))
-    assert "1 file added, 1 changed, 1 removed, 1 the same." in text
+    assert "1 file added, 1 changed, 1 removed, 1 unchanged." in text
     assert "becomes executable" in text
     assert "<del>echo one</del>" in text.replace('<mark class="mark mark-changed">', "").replace(
         "</mark>", ""
@@ -245,14 +245,14 @@ def test_any_two_versions_are_compared(root: User, tmp_path: Path) -> None:
     text = text_of(client.get(f"{address}?from=2&to=3"))
     assert '<th scope="row">description</th>' in text
     assert "1 file cannot be shown here" in text
-    assert "what it asks for, has changed: description." in text
+    assert "its requirements, have changed: description." in text
     assert "x" * 1_000 not in text
     assert client.get(f"{address}?from=3&to=1").status_code == 200
     for wrong in ("", "?from=1", "?from=1&to=9", "?from=x&to=1", "?from=²&to=1"):
         assert client.get(address + wrong).status_code == 404
 
 
-def test_a_comparison_says_which_findings_are_new(root: User, tmp_path: Path) -> None:
+def test_a_comparison_marks_new_findings(root: User, tmp_path: Path) -> None:
     first = imported(tmp_path / "a", root).version
     second = imported(tmp_path / "b", root, body="More.").version
     same = {"severity": "note", "code": "a", "path": "SKILL.md", "message": "Stays.", "excerpt": ""}
@@ -262,7 +262,7 @@ def test_a_comparison_says_which_findings_are_new(root: User, tmp_path: Path) ->
         version.save()
     address = reverse("admin:skills_app_skill_compare", args=[first.skill_id])
     text = text_of(client_of(root).get(f"{address}?from=1&to=2"))
-    assert "2 findings of the scan are new, 1 gone." in text
+    assert "Findings of the scan: 2 new, 1 resolved." in text
     assert "Comes too." in text
     assert "Stays." not in text
 
@@ -270,7 +270,7 @@ def test_a_comparison_says_which_findings_are_new(root: User, tmp_path: Path) ->
 # Permissions
 
 
-def test_without_permissions_nothing_is_there(root: User, tmp_path: Path) -> None:
+def test_without_permissions_no_page_exists(root: User, tmp_path: Path) -> None:
     made = imported(tmp_path, root).version
     stranger = client_of(rows.staff("sam"))
     addresses = [LIST, page(made.skill), url("file", made, path="SKILL.md"), url("review", made)]
@@ -283,7 +283,7 @@ def test_without_permissions_nothing_is_there(root: User, tmp_path: Path) -> Non
         assert stranger.post(address).status_code == 403, address
 
 
-def test_who_may_only_look_changes_nothing(root: User, tmp_path: Path) -> None:
+def test_a_viewer_changes_nothing(root: User, tmp_path: Path) -> None:
     made = imported(tmp_path, root).version
     client = client_of(staff_with("sam", "view_skill"))
     text = text_of(client.get(page(made.skill)))
@@ -315,7 +315,7 @@ def test_own_skills_of_agents_of_others_are_not_there(root: User, tmp_path: Path
 # Deletion
 
 
-def test_a_skill_is_deleted_if_it_is_what_was_shown(root: User, tmp_path: Path) -> None:
+def test_a_skill_is_deleted_only_at_the_shown_version(root: User, tmp_path: Path) -> None:
     made = imported(tmp_path / "a", root).version
     client = client_of(librarian())
     address = reverse("admin:skills_app_skill_remove", args=[made.skill_id])
@@ -353,14 +353,14 @@ def test_skills_of_an_agent_are_turned_on_and_off(root: User, tmp_path: Path) ->
         assert client.post(address, wrong).status_code == 404
 
 
-def test_who_may_only_look_at_an_agent_turns_nothing_on(root: User, tmp_path: Path) -> None:
+def test_a_viewer_of_an_agent_turns_no_skill_on(root: User, tmp_path: Path) -> None:
     made = imported(tmp_path, root).version
     agent = rows.agent("coder", owner=root)
     address = reverse("admin:agents_agent_skills", args=[agent.pk])
     looker = client_of(staff_with("sam", "view_agent"))
     assert "Turn on" not in text_of(looker.get(address))
     response = looker.post(address, {"skill": made.skill_id, "enabled": "yes"}, follow=True)
-    assert "changed by its owner" in messages_of(response)[0]
+    assert "Only the owner of" in messages_of(response)[0]
     assert not AgentSkill.objects.exists()
     stranger = client_of(rows.staff("sue"))
     assert stranger.get(address).status_code == 403
@@ -378,7 +378,7 @@ def test_quarantine_cannot_be_turned_on(root: User, tmp_path: Path) -> None:
     assert "in quarantine" in messages_of(response)[0]
 
 
-def test_the_form_of_an_agent_says_what_the_system_prompt_costs(root: User) -> None:
+def test_the_form_of_an_agent_warns_of_the_cost_in_the_system_prompt(root: User) -> None:
     agent = rows.agent("coder", owner=root)
     text = text_of(client_of(root).get(reverse("admin:agents_agent_change", args=[agent.pk])))
     assert "breaks the prompt cache" in text

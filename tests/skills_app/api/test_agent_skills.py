@@ -128,14 +128,14 @@ def test_names_are_normalised_and_a_duplicate_is_a_conflict(
         [],
     ],
 )
-def test_what_is_no_skill_is_refused(agent: Agent, client: APIClient, body: Any) -> None:
+def test_an_invalid_skill_is_refused(agent: Agent, client: APIClient, body: Any) -> None:
     response = post(client, url(agent), body)
     assert response.status_code == 400
     assert problem_of(response)["detail"]
     assert not Skill.objects.filter(agent=agent).exists()
 
 
-def test_patch_changes_only_what_it_names(agent: Agent, client: APIClient) -> None:
+def test_patch_changes_only_the_given_fields(agent: Agent, client: APIClient) -> None:
     skill = own(agent)
     response = client.patch(url(agent, skill.pk), {"description": "Other."}, format="json")
     assert response.status_code == 200
@@ -217,7 +217,7 @@ def test_a_package_becomes_an_own_skill(agent: Agent, client: APIClient) -> None
     assert (version.source, version.origin, version.file_count) == ("api", "beans.zip", 2)
 
 
-def test_all_problems_of_a_package_are_told_at_once(agent: Agent, client: APIClient) -> None:
+def test_all_problems_of_a_package_are_reported_together(agent: Agent, client: APIClient) -> None:
     data = b"---\nname: ''\nlicense: [x]\nlicence: y\n---\n"
     response = upload(client, url(agent), data, "SKILL.md")
     assert response.status_code == 400
@@ -240,7 +240,7 @@ def test_all_problems_of_a_package_are_told_at_once(agent: Agent, client: APICli
     ],
     ids=["dots", "absolute", "bomb", "broken", "empty", "bytes", "not-text"],
 )
-def test_hostile_packages_are_refused_whole(
+def test_hostile_packages_are_refused_completely(
     agent: Agent, client: APIClient, data: bytes | Callable[[], bytes], name: str
 ) -> None:
     # The bomb is created here, because packing it takes longer than all other parameters of all
@@ -264,7 +264,7 @@ def test_an_upload_that_is_too_large_is_refused_before_it_is_read(
         assert problem_of(response)["code"] == "body_too_large"
 
 
-def test_nothing_else_is_taken_with_a_package(agent: Agent, client: APIClient) -> None:
+def test_other_fields_are_refused_with_a_package(agent: Agent, client: APIClient) -> None:
     for more in ({"trust": "reviewed"}, {"scope": LIBRARY}, {"accept": "true"}, {"agent": "x"}):
         assert upload(client, url(agent), zipped(), **more).status_code == 400
     two = [SimpleUploadedFile(f"{i}.zip", zipped()) for i in range(2)]
@@ -311,13 +311,13 @@ def test_another_agents_own_skill_is_not_this_agents(agent: Agent, client: APICl
 
 @pytest.mark.slow
 @pytest.mark.parametrize("skill", ["0", "-1", "9" * 18, "9" * 30, "x", "1e3", "٣"])
-def test_ids_that_are_none_are_not_found(agent: Agent, client: APIClient, skill: str) -> None:
+def test_invalid_ids_are_not_found(agent: Agent, client: APIClient, skill: str) -> None:
     for response in every_call(client, agent.pk, skill)[4:]:
         assert response.status_code == 404
 
 
 @pytest.mark.slow
-def test_who_may_only_use_the_agent_reads_and_changes_nothing(agent: Agent, shared: Skill) -> None:
+def test_a_user_of_the_agent_reads_and_changes_nothing(agent: Agent, shared: Skill) -> None:
     skill = own(agent)
     bob = client_for(make_user("bob"))
     answers = every_call(bob, agent.pk, skill.pk)
@@ -343,9 +343,7 @@ def test_a_token_without_the_scope_changes_nothing(ann: User, agent: Agent) -> N
 @pytest.mark.parametrize(
     "field", ["trust", "scope", "agent", "agent_id", "version", "content_hash", "findings", "id"]
 )
-def test_a_body_sets_nothing_that_is_not_its_to_set(
-    agent: Agent, client: APIClient, field: str
-) -> None:
+def test_a_body_cannot_set_internal_fields(agent: Agent, client: APIClient, field: str) -> None:
     skill = own(agent)
     for response in (
         post(client, url(agent), {**BODY, "name": "more", field: "reviewed"}),
@@ -358,7 +356,7 @@ def test_a_body_sets_nothing_that_is_not_its_to_set(
     assert SkillVersion.objects.get().trust == Trust.IMPORTED
 
 
-def test_markup_in_texts_goes_through_as_text(agent: Agent, client: APIClient) -> None:
+def test_markup_in_texts_stays_text(agent: Agent, client: APIClient) -> None:
     hostile = HOSTILE.replace("\u202e", "")
     response = post(client, url(agent), {**BODY, "description": hostile, "instructions": hostile})
     assert response.status_code == 201
@@ -369,7 +367,7 @@ def test_markup_in_texts_goes_through_as_text(agent: Agent, client: APIClient) -
     assert not Skill.objects.filter(name__contains="<").exists()
 
 
-def test_methods_that_are_none(agent: Agent, client: APIClient) -> None:
+def test_unknown_methods_are_refused(agent: Agent, client: APIClient) -> None:
     assert client.options(url(agent)).status_code == 405
     assert client.put(url(agent), BODY, format="json").status_code == 405
     assert client.post(url(agent), "{}", content_type="text/plain").status_code == 415

@@ -151,14 +151,14 @@ def test_files_are_read_as_text_or_downloaded(client: APIClient, skill: Skill) -
      "/files/scripts", "/files/skill.md", "/files/SKILL.md%00", "/files?version=2",
      "/files/SKILL.md?version=2", "/export?version=2", "/versions/2/review"],
 )  # fmt: skip
-def test_what_is_not_there(client: APIClient, skill: Skill, rest: str) -> None:
+def test_missing_skills_are_not_found(client: APIClient, skill: Skill, rest: str) -> None:
     response = post(client, url(skill, rest)) if "review" in rest else client.get(url(skill, rest))
     assert response.status_code == 404
     problem_of(response)
 
 
 @pytest.mark.parametrize("given", ["0", "x", "-1", "9" * 18, "9" * 40, "1.0"])
-def test_ids_that_are_none(client: APIClient, skill: Skill, given: str) -> None:
+def test_invalid_ids_are_not_found(client: APIClient, skill: Skill, given: str) -> None:
     for rest in ("", "/files", "/files/SKILL.md", "/export"):
         assert client.get(url(given, rest)).status_code == 404
     assert client.delete(url(given)).status_code == 404
@@ -179,7 +179,7 @@ def test_an_export_is_read_back_as_the_same_skill(client: APIClient, skill: Skil
         assert "tags:" not in archive.read("beans/SKILL.md").decode().splitlines()
 
 
-def test_what_is_in_quarantine_is_not_exported(client: APIClient, tmp_path: Path) -> None:
+def test_a_version_in_quarantine_is_not_exported(client: APIClient, tmp_path: Path) -> None:
     skill = store_skill(package(tmp_path), trust=Trust.QUARANTINED).skill
     refused = client.get(url(skill, "/export"))
     assert refused.status_code == 409
@@ -237,7 +237,7 @@ def test_a_package_is_imported_and_a_later_one_waits(mia: User) -> None:
     assert (later["skill"]["version"], later["skill"]["latest_version"]) == (1, 2)
 
 
-def test_what_the_scan_finds_dangerous_goes_into_quarantine(mia: User) -> None:
+def test_a_dangerous_package_goes_into_quarantine(mia: User) -> None:
     answer = upload(client_for(mia), zipped(DANGER)).json()
     assert answer["version"]["trust"] == "quarantined"
     assert answer["waits"] is True
@@ -276,7 +276,7 @@ def test_a_name_of_a_built_in_is_taken(mia: User) -> None:
 
 
 @pytest.mark.slow
-def test_markup_everywhere_goes_out_as_json_text(mia: User, client: APIClient) -> None:
+def test_markup_in_any_field_is_returned_as_json_text(mia: User, client: APIClient) -> None:
     answer = upload(client_for(mia), zipped(hostile_files(), name="hostile"))
     assert answer.status_code == 201, answer.content
     shown = client.get(url(answer.json()["skill"]["id"]))
@@ -349,7 +349,7 @@ def test_without_the_scope_nothing_changes(rhea: User, skill: Skill) -> None:
     assert not Skill.objects.get(pk=skill.pk).is_deleted
 
 
-def test_an_agents_owner_judges_nothing_for_others(skill: Skill) -> None:
+def test_an_agents_owner_cannot_review_for_others(skill: Skill) -> None:
     owner = make_user("olga")
     agent: Agent = make_agent(owner=owner)
     set_enabled(agent, skill.pk, True, by=owner)

@@ -66,7 +66,7 @@ def test_the_statistics_are_right(desk: Desk) -> None:
     assert facts["e"]["type"] == "empty"
 
 
-def test_what_is_odd_in_a_column_is_told(desk: Desk) -> None:
+def test_odd_cells_of_a_column_are_reported(desk: Desk) -> None:
     rows = [f"{at}.5,yes\n" for at in range(40)] + [
         "forty,no\n",
         "(12.5),no\n",
@@ -100,7 +100,7 @@ def test_delimiter_and_header(desk: Desk, content: str, delimiter: str, header: 
     assert profile["rows_of_another_length"] == 0
 
 
-def test_unclear_dates_are_told_and_can_be_settled(desk: Desk) -> None:
+def test_unclear_dates_are_reported_and_can_be_settled(desk: Desk) -> None:
     path = desk.upload("d.csv", "day,n\n03/04/2024,1\n05/04/2024,2\n")
     profile = desk.json(PROFILE, path, "--json")
     assert "--day-first" in " ".join(profile["notes"])
@@ -123,7 +123,7 @@ def test_unclear_dates_are_told_and_can_be_settled(desk: Desk) -> None:
         (b"SQLite format 3\0", 3, "data-query"),
     ],
 )
-def test_what_is_no_table_gets_its_own_code(
+def test_a_file_without_a_table_has_its_own_exit_code(
     desk: Desk, content: bytes, code: int, words: str
 ) -> None:
     result = desk.script(PROFILE, desk.upload("f.csv", content))
@@ -163,7 +163,7 @@ def test_groups_measures_and_conditions(desk: Desk) -> None:
         (["--sort", "amount"], "the result has"),
     ],
 )
-def test_a_wrong_call_is_told_what_there_is(desk: Desk, arguments: list[str], words: str) -> None:
+def test_a_wrong_call_lists_the_valid_names(desk: Desk, arguments: list[str], words: str) -> None:
     result = desk.script(AGGREGATE, desk.upload("sales.csv", SALES), *arguments)
     assert result.exit_code == 2
     assert words in result.stderr
@@ -184,7 +184,7 @@ def test_sums_are_exact_in_any_order(desk: Desk) -> None:
 
 @pytest.mark.slow_cases
 @pytest.mark.parametrize("kind", ["bar", "line", "histogram", "scatter"])
-def test_a_chart_is_an_svg_that_escapes_what_it_shows(desk: Desk, kind: str) -> None:
+def test_a_chart_is_an_svg_with_escaped_text(desk: Desk, kind: str) -> None:
     evil = '</text><script>alert("1")</script>'
     rows = "".join(f"{name},{x},{x * 2}\n" for name, x in [(f'"{evil[:20]}&"', 5), ("b", -3)])
     path = desk.upload("c.csv", "name,x,y\n" + rows)
@@ -268,7 +268,7 @@ def test_real_data_give_the_same_figures_with_and_without_pandas(
 
 
 @pytest.mark.slow
-def test_a_png_comes_from_matplotlib_and_says_so(equipped_desk: Desk) -> None:
+def test_a_png_comes_from_matplotlib_and_the_output_names_it(equipped_desk: Desk) -> None:
     path = equipped_desk.upload("sales.csv", SALES)
     done = equipped_desk.script(
         CHART, path, "--kind", "bar", "--x", "region", "--y", "sum:amount", "--title", "$x$ & y",

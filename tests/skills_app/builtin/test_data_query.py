@@ -66,7 +66,7 @@ def test_tables_columns_and_rows(desk: Desk, shop: str) -> None:
         "SELECT * FROM nothing",
     ],
 )
-def test_what_does_not_read_is_refused(desk: Desk, tmp_path: Path, sql: str) -> None:
+def test_a_statement_that_does_not_read_is_refused(desk: Desk, tmp_path: Path, sql: str) -> None:
     """This also holds for a writable file: the script must not depend on the mount."""
     desk.upload("shop.db", make_shop(tmp_path / "shop.db"))
     script = "/sandbox/skills/data-query/scripts/query_sqlite.py"
@@ -87,7 +87,7 @@ def test_a_query_without_an_end_is_interrupted(desk: Desk, shop: str) -> None:
     assert "more than 0.5 s" in result.stderr
 
 
-def test_too_many_rows_are_cut_and_that_is_told(desk: Desk, shop: str) -> None:
+def test_too_many_rows_are_cut_with_a_note(desk: Desk, shop: str) -> None:
     many = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r LIMIT 9"
     found = desk.json(QUERY, shop, "run", many, "--limit", "5", "--json")
     assert found["rows"] == [[1], [2], [3], [4], [5]]
@@ -124,9 +124,9 @@ def test_changes_that_were_not_written_back_are_seen(desk: Desk, tmp_path: Path)
 @pytest.mark.parametrize(
     ("content", "words"),
     [(b"a,b\n1,2\n", "csv-analytics"), (b"SQLite format 3\0" + b"\7" * 5000, "damaged"),
-     (b"", "no SQLite")],
+     (b"", "not a SQLite")],
 )  # fmt: skip
-def test_what_is_no_database(desk: Desk, content: bytes, words: str) -> None:
+def test_a_file_that_is_not_a_database_is_refused(desk: Desk, content: bytes, words: str) -> None:
     result = desk.script(QUERY, desk.upload("f.db", content), "tables")
     assert result.exit_code == 3
     assert words in result.stderr

@@ -112,7 +112,7 @@ def test_a_table_in_markdown_is_a_policy_too(desk: Desk) -> None:
     ("policy", "words"),
     [
         ("{}", "no rules"),
-        ("[", "no JSON"),
+        ("[", "not valid JSON"),
         (
             '{"rules": [{"when": "always", "outcome": "approve", "outcome": "deny"}]}',
             "outcome several",
@@ -125,9 +125,7 @@ def test_a_table_in_markdown_is_a_policy_too(desk: Desk) -> None:
         ('{"rules": [{"when": "always", "outcome": "deny", "risk": "huge"}]}', "huge"),
     ],
 )
-def test_a_policy_that_is_not_understood_decides_nothing(
-    desk: Desk, policy: str, words: str
-) -> None:
+def test_an_invalid_policy_decides_nothing(desk: Desk, policy: str, words: str) -> None:
     path = desk.upload("p.json", policy)
     request = desk.upload("r.json", "{}")
     result = desk.script(EVALUATE, "--policy", path, "--request", request)

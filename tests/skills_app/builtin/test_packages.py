@@ -20,7 +20,7 @@ _LINK = re.compile(r"\]\(([^)#]+)\)")
 _NAMED = re.compile(r"`(assets/[\w.-]+|[a-z_]+\.py)\b")
 
 
-def test_there_are_six() -> None:
+def test_the_package_has_six_skills() -> None:
     assert NAMES == SIX
 
 
@@ -30,7 +30,7 @@ def test_the_validator_finds_nothing_to_change(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SIX)
-def test_the_scan_finds_nothing_that_a_reviewer_would_stop_at(name: str) -> None:
+def test_the_scan_finds_only_notes(name: str) -> None:
     package, _ = folder_package(BUILTIN / name)
     assert package is not None
     found = scan_package(package)
@@ -38,7 +38,7 @@ def test_the_scan_finds_nothing_that_a_reviewer_would_stop_at(name: str) -> None
 
 
 @pytest.mark.parametrize("name", SIX)
-def test_the_head_says_what_and_when_in_few_words(name: str) -> None:
+def test_the_head_is_short_and_complete(name: str) -> None:
     package, _ = folder_package(BUILTIN / name)
     assert package is not None
     head = package.head
@@ -59,7 +59,7 @@ def test_the_catalogue_of_them_takes_a_small_part_of_its_budget() -> None:
 
 
 @pytest.mark.parametrize("name", SIX)
-def test_every_file_that_is_named_is_there(name: str) -> None:
+def test_every_named_file_exists(name: str) -> None:
     for document in (BUILTIN / name).rglob("*.md"):
         if document.parent.name == "assets":
             continue
@@ -74,7 +74,7 @@ def test_every_file_that_is_named_is_there(name: str) -> None:
         assert f"references/{reference.name}" in instructions, "nobody would find it"
 
 
-def test_the_copies_of_what_all_scripts_share_are_the_same() -> None:
+def test_the_copies_of_the_shared_module_are_the_same() -> None:
     copies = {(BUILTIN / name / "scripts/outcome.py").read_text() for name in SIX}
     assert len(copies) == 1
 
@@ -89,7 +89,7 @@ def executables() -> list[Path]:
 
 @pytest.mark.slow
 @pytest.mark.bubblewrap
-def test_every_script_explains_itself_and_says_what_is_wrong(desk: Desk) -> None:
+def test_every_script_has_help_and_reports_wrong_arguments(desk: Desk) -> None:
     scripts = [f"/sandbox/skills/{path.relative_to(BUILTIN)}" for path in executables()]
     assert len(scripts) == 15
     calls = " ".join(scripts)
@@ -101,7 +101,7 @@ def test_every_script_explains_itself_and_says_what_is_wrong(desk: Desk) -> None
 
 
 @pytest.mark.bubblewrap
-def test_nothing_is_left_beside_the_scripts_or_the_input(desk: Desk) -> None:
+def test_scripts_leave_no_files_next_to_themselves_or_the_input(desk: Desk) -> None:
     """Both directories are read-only, and the scripts must not need to write there."""
     path = desk.upload("a.csv", "a,b\n1,2\n")
     assert desk.script("csv-analytics/profile_csv.py", path).exit_code == 0

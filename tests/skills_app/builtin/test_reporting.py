@@ -90,23 +90,23 @@ REPORT = "# Sales rose\n\n**Date:** 2024-05-01\n\n## Findings\n\nSee [them](#fin
     ("report", "words"),
     [
         (REPORT.replace("**Date:** 2024-05-01\n\n", ""), "There is no date"),
-        (REPORT.replace("2024-05-01", "soon"), "is no day"),
-        (REPORT.replace("# Sales", "Sales"), "begins with a title"),
+        (REPORT.replace("2024-05-01", "soon"), "is not a date"),
+        (REPORT.replace("# Sales", "Sales"), "must start with a title"),
         (REPORT + "\n## Empty\n", "'Empty' is empty"),
         (REPORT + "\nTODO: more\n", "line 9: a placeholder"),
         (REPORT + "\n[x](missing.csv)\n", "missing.csv does not exist"),
         (REPORT + "\n![x](missing.svg)\n", "missing.svg does not exist"),
         (REPORT + "\n![x](https://example.com/a.png)\n", "must be a local file"),
-        (REPORT + "\n[x](#nowhere)\n", "#nowhere is no section"),
+        (REPORT + "\n[x](#nowhere)\n", "#nowhere is not a section"),
     ],
 )
-def test_what_a_reader_would_stumble_over(desk: Desk, report: str, words: str) -> None:
+def test_problems_for_readers_are_found(desk: Desk, report: str, words: str) -> None:
     found = check(desk, report)
     assert len(found) == 1
     assert words in found[0]
 
 
-def test_what_is_no_mistake(desk: Desk) -> None:
+def test_correct_reports_have_no_problems(desk: Desk) -> None:
     desk.upload("data.csv", "a\n1\n")
     fine = "\n[d](data.csv) [w](https://example.com) `{{code}}`\n\n```\nTODO [x](gone)\n```\n"
     assert check(desk, REPORT + fine) == []
@@ -188,12 +188,12 @@ def test_markdown_as_people_write_it(desk: Desk) -> None:
     assert "https://example.com/a_b_c" in page.text
 
 
-def test_deep_nesting_and_long_lines_come_to_an_end(desk: Desk) -> None:
+def test_deep_nesting_and_long_lines_are_handled(desk: Desk) -> None:
     long = ("> ", "- ", "*a", "**a", "[", "[a](", "`", "``` ", "![](", "_a ", "<", "|", "~~a")
     render(desk, "# T\n\n" + "\n\n".join(each * 5_000 for each in long))
 
 
-def test_a_report_that_is_no_text(desk: Desk) -> None:
+def test_a_binary_report_is_refused(desk: Desk) -> None:
     path = desk.upload("r.md", b"\xff\xfe\x00bad")
     assert desk.script(CHECK, path).exit_code == 3
     assert desk.script(RENDER, path, "--output", "/sandbox/outputs/x.html").exit_code == 3

@@ -93,13 +93,13 @@ def test_a_sourced_report_passes(logged: Desk) -> None:
         ("## Method", "## Result", "line 20: no source: We read"),
     ],
 )
-def test_what_is_missing_is_found(logged: Desk, old: str, new: str, words: str) -> None:
+def test_missing_citations_are_found(logged: Desk, old: str, new: str, words: str) -> None:
     problems = check(logged, GOOD.replace(old, new))
     assert any(words in problem for problem in problems), problems
 
 
 @pytest.mark.slow
-def test_each_figure_can_be_asked_for_its_source(logged: Desk) -> None:
+def test_each_figure_can_be_required_to_name_its_source(logged: Desk) -> None:
     report = GOOD.replace("- Output rose. [S1]", "- Sales were 40 tons. Output rose. [S1]")
     assert check(logged, report) == []
     assert check(logged, report, "--figures") == [
@@ -121,7 +121,7 @@ def test_a_report_without_claims_does_not_pass(logged: Desk) -> None:
         ({"kind": "file", "where": "/sandbox/user_uploads/none.txt"}, "no file"),
         (
             {"kind": "file", "where": "/sandbox/user_uploads/field.txt", "quote": "fell"},
-            "not stand in",
+            "the quote is not in",
         ),
         ({"accessed": "last week"}, "2024-05-01"),
         ({"accessed": "2024-13-01"}, "2024-05-01"),
@@ -145,10 +145,10 @@ def test_a_log_that_was_changed_by_hand_is_checked(logged: Desk) -> None:
     logged.run(f'sed -i \'s/12 per cent/21 per cent/; s/"S2"/"S1"/\' {LOG}')
     problems = check(logged, GOOD)
     assert "S1 is in the log twice." in problems
-    assert any("the quote does not stand in" in problem for problem in problems)
+    assert any("the quote is not in" in problem for problem in problems)
 
 
-def test_a_log_that_is_none(desk: Desk) -> None:
+def test_an_invalid_log_is_refused(desk: Desk) -> None:
     report = desk.upload("r.md", GOOD)
     for content in ("[]", "{", '{"sources": [1]}'):
         log = desk.upload("log.json", content)

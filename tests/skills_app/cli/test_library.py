@@ -95,7 +95,7 @@ def test_each_package_is_a_line_and_a_refused_one_sets_the_exit_code(
         "imported",
         "3",
     ]
-    assert "error: SKILL.md: A skill begins with a head" in shown
+    assert "error: SKILL.md: A skill starts with a head" in shown
     assert lines[-1] == "3 imported, 1 refused."
     assert sorted(Skill.objects.values_list("name", flat=True)) == ["beans", "lentils", "peas"]
     assert Skill.objects.get(name="lentils").current.origin.endswith("lentils.skill")
@@ -107,7 +107,7 @@ def test_each_package_is_a_line_and_a_refused_one_sets_the_exit_code(
     )
 
 
-def test_a_dry_run_tells_problems_and_findings_and_stores_nothing(
+def test_a_dry_run_shows_problems_and_findings_and_stores_nothing(
     here: Here, me: User, tmp_path: Path
 ) -> None:
     write_skill(tmp_path, "beans", body=f"Count. {ESCAPES}")
@@ -135,11 +135,11 @@ def test_without_the_right_nothing_goes_into_the_library(
     assert Skill.objects.get().agent == agent
 
 
-def test_another_agent_gets_nothing_from_me(here: Here, me: User, tmp_path: Path) -> None:
+def test_commands_need_permission_for_the_agent(here: Here, me: User, tmp_path: Path) -> None:
     other = make_agent(make_user("bob"), slug="other", everyone=True)
     hidden = make_agent(make_user("eve"), slug="hidden")
     write_skill(tmp_path, "beans")
-    for slug, word in (("other", "its owner"), ("hidden", "no agent")):
+    for slug, word in (("other", "Only the owner"), ("hidden", "no agent")):
         code, _, errors = here("import", "beans", "--agent", slug)
         assert (code, word in errors) == (2, True), errors
     import_skill(package(tmp_path / "x", "secrets"), by=hidden.owner, source="web", agent=hidden)
@@ -147,13 +147,13 @@ def test_another_agent_gets_nothing_from_me(here: Here, me: User, tmp_path: Path
     assert "secrets" not in here("list")[1]
     assert here("show", "secrets")[0] == 2
     code, _, errors = here("disable", "open", "--agent", "other")
-    assert (code, "its owner" in errors) == (2, True)
+    assert (code, "Only the owner" in errors) == (2, True)
     code, _, errors = here("delete", "open", "--agent", "other")
-    assert (code, "its owner" in errors) == (2, True)
+    assert (code, "Only the owner" in errors) == (2, True)
 
 
 @pytest.mark.parametrize("path", ["missing", "empty", "text.txt", "pipe"])
-def test_what_is_no_package_is_told_at_once(
+def test_an_invalid_package_is_reported_immediately(
     here: Here, librarian: User, tmp_path: Path, path: str
 ) -> None:
     (tmp_path / "empty").mkdir()
@@ -168,7 +168,7 @@ def test_what_is_no_package_is_told_at_once(
 # Read
 
 
-def test_what_a_package_says_reaches_no_terminal_raw(vel: Vel) -> None:
+def test_text_of_a_package_is_escaped_for_terminals(vel: Vel) -> None:
     write_skill(
         vel.data,
         "beans",
@@ -201,7 +201,7 @@ def test_what_a_package_says_reaches_no_terminal_raw(vel: Vel) -> None:
     assert raw.stdout == f"one {ESCAPES}"
 
 
-def test_names_in_several_places_are_told_apart(
+def test_names_in_several_places_are_distinguished(
     here: Here, librarian: User, agent: Agent, tmp_path: Path
 ) -> None:
     other = make_agent(librarian, slug="second")
@@ -251,14 +251,14 @@ def test_a_skill_is_given_to_an_agent_and_taken_away(
     assert Skill.objects.get(name="beans").is_deleted
 
 
-def test_an_own_skill_that_loses_its_name_is_told(
+def test_an_own_skill_that_loses_its_name_is_reported(
     here: Here, librarian: User, agent: Agent, tmp_path: Path
 ) -> None:
     import_skill(package(tmp_path / "a", "beans"), by=librarian, source="cli", agent=agent)
     in_library(tmp_path / "b", librarian, body="Another.")
     assert here("enable", "library:beans", "--agent", "tester")[0] == 0
     code, _, errors = here("enable", "tester:beans", "--agent", "tester")
-    assert (code, "comes before it" in errors) == (0, True)
+    assert (code, "comes first" in errors) == (0, True)
 
 
 # Review
@@ -294,7 +294,7 @@ def test_the_owner_of_a_file_has_all_rights_in_it(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_a_person_is_asked_and_an_empty_line_vouches_for_nothing(vel: Vel) -> None:
+def test_a_review_asks_and_an_empty_line_accepts_nothing(vel: Vel) -> None:
     write_skill(vel.data, "beans")
     assert vel("runs", "list").returncode == 0
     vel.execute("UPDATE auth_user SET is_superuser = 1")
@@ -308,7 +308,7 @@ def test_a_person_is_asked_and_an_empty_line_vouches_for_nothing(vel: Vel) -> No
         assert vel.value("SELECT trust FROM skills_app_skillversion WHERE source='cli'") == trust
 
 
-def test_quarantine_goes_back_and_reviewing_is_not_for_everybody(
+def test_quarantine_restores_the_earlier_version_and_reviews_need_permission(
     here: Here, librarian: User, tmp_path: Path
 ) -> None:
     in_library(tmp_path / "a", librarian)
@@ -343,7 +343,7 @@ def test_out_and_in_again_is_the_same(here: Here, librarian: User, tmp_path: Pat
     assert SkillVersion.objects.filter(content_hash=first.content_hash).count() == 1
 
 
-def test_usage_tells_each_version(here: Here, librarian: User, tmp_path: Path) -> None:
+def test_usage_lists_each_version(here: Here, librarian: User, tmp_path: Path) -> None:
     in_library(tmp_path, librarian)
     (row,) = [json.loads(line) for line in here("usage", "beans", "--json")[1].splitlines()]
     assert row == {"version": 1, "shown": 0, "loaded": 0, "files": 0, "endings": {}}

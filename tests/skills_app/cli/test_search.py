@@ -40,7 +40,7 @@ def test_search(vel: Vel, place: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
     done = vel("skills", "search", "zymurgy quokka \x1b[2Jxylophone")
     assert done.returncode == 0
-    assert "No skill answers" in done.stderr
+    assert "No skill matches" in done.stderr
     assert "\x1b" not in done.stderr
 
     write_skill(place, "roses", description="Prunes \u202eroses.")

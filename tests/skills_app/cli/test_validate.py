@@ -27,13 +27,13 @@ def test_warnings_fail_only_when_strict(vel: Vel, place: Path) -> None:
     package = make_folder(place / "other", {"SKILL.md": skill_text("report")})
     done = vel("skills", "validate", "other", cwd=place)
     assert done.returncode == 0, done.stderr
-    assert "taken, with warnings" in done.stdout
+    assert "accepted, with warnings" in done.stdout
     assert "warning: Directory name 'other' must match skill name report" in done.stdout
     assert "--strict" in done.stderr
     assert vel("skills", "validate", "--strict", str(package)).returncode == 1
 
 
-def test_errors_are_told_all_at_once_and_safely(vel: Vel, place: Path) -> None:
+def test_errors_are_printed_together_and_safely(vel: Vel, place: Path) -> None:
     package = make_folder(place / "bad", {"SKILL.md": "---\nname: a\n---\n", "a\x1b[2Jb": ""})
     (package / "link").symlink_to("/etc/passwd")
     done = vel("skills", "validate", str(package))
@@ -68,7 +68,9 @@ def test_a_directory_of_many(vel: Vel, place: Path) -> None:
     assert rows[f"{place}/zwei"]["problems"][0]["code"] == "name_taken"
 
 
-def test_archives_single_files_and_places_that_are_none(vel: Vel, place: Path) -> None:
+def test_archives_and_single_files_are_read_and_missing_places_refused(
+    vel: Vel, place: Path
+) -> None:
     (place / "good.skill").write_bytes(make_zip())
     (place / "evil.zip").write_bytes(make_zip({"../x": "", "SKILL.md": skill_text()}))
     (place / "SKILL.md").write_text(skill_text())

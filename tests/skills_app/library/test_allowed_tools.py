@@ -10,7 +10,7 @@ from skills_app.library.allowed_tools import _OTHER_NAMES, NEVER_REMOVED, narrow
 KNOWN = known_tool_names()
 
 
-def test_what_stands_in_the_table_is_a_tool_of_vels() -> None:
+def test_the_table_contains_only_tools_of_vel() -> None:
     for name, tools in _OTHER_NAMES.items():
         assert name == name.lower()
         assert tools <= KNOWN | {
@@ -36,7 +36,7 @@ def test_names(names: tuple[str, ...], tools: set[str], unknown: list[str]) -> N
     assert not_known == unknown
 
 
-def test_what_is_left() -> None:
+def test_allowed_tools_narrow_to_the_named_tools() -> None:
     assert narrows_to(None, KNOWN) is None
     assert narrows_to(("WebFetch", "WebSearch"), KNOWN) is None
     assert narrows_to((), KNOWN) == NEVER_REMOVED

@@ -75,7 +75,7 @@ def by_the_reference(text: str) -> str:
 
 @given(HEADS)
 @settings(max_examples=60)
-def test_a_head_comes_back_as_it_went_out(head: Head) -> None:
+def test_an_exported_head_is_read_back_unchanged(head: Head) -> None:
     text = head_text(head) + BODY
     fields, body = read_skill(text)
     assert read_head(fields) == (head, [])
@@ -108,7 +108,7 @@ def test_tools_that_are_needed_are_never_allowed_by_an_export() -> None:
     assert 'vel-tools-required: "[\\"Bash\\"]"' in text
 
 
-def test_what_is_strict_already_goes_out_as_it_is() -> None:
+def test_a_strict_package_is_exported_unchanged() -> None:
     package = read_text(skill_text("report", "Writes.", "# a comment", "license: MIT"))
     assert export_files(package, package.head) == list(package.files)
     changed = export_files(package, replace(package.head, license="Apache-2.0"))
@@ -153,7 +153,7 @@ def test_enabled_is_the_agents_choice_and_stays_here() -> None:
     assert read_text(file.data.decode()).head == replace(package.head, enabled=True)
 
 
-def test_what_would_be_too_long_is_refused() -> None:
+def test_an_export_with_a_long_head_is_refused() -> None:
     with pytest.raises(InvalidSkill, match="longer than 16,384 bytes"):
         head_text(Head("report", "x", extra={"a": "y" * 17_000}))
     with pytest.raises(InvalidSkill, match=r"no SKILL\.md"):
@@ -183,11 +183,11 @@ def test_a_folder_is_never_written_over_or_through_a_link(tmp_path: Path) -> Non
     (tmp_path / "dangling").symlink_to("new")
     before = sorted(map(str, tmp_path.rglob("*")))
     for name, words in (
-        ("full", "is there already"),
-        ("full/file", "is there already"),
+        ("full", "already exists"),
+        ("full/file", "already exists"),
         ("link", "is a link"),
         ("dangling", "is a link"),
-        ("none/report", "make it first"),
+        ("none/report", "create it first"),
     ):
         with pytest.raises(InvalidSkill, match=words):
             write_folder(tmp_path / name, package_files())
@@ -214,7 +214,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert os.listdir(tmp_path) == []
 
 
-def test_an_archive_is_the_same_each_time_and_comes_back() -> None:
+def test_an_archive_is_reproducible_and_can_be_imported() -> None:
     files = [*package_files(), PackageFile("技/run.sh", b"x" * 1000, executable=True)]
     data = write_archive("report", files)
     assert data == write_archive("report", files[::-1])

@@ -66,7 +66,7 @@ def test_every_value_is_text() -> None:
         ("".join(f"k{n}: v\n" for n in range(10_000)), "longer than 16,384 bytes"),
     ],
 )
-def test_what_is_refused_is_refused_at_once(head: str, words: str) -> None:
+def test_invalid_heads_are_refused_quickly(head: str, words: str) -> None:
     begun = time.process_time()
     with pytest.raises(InvalidSkill, match=words):
         read(head)
@@ -95,7 +95,7 @@ def test_the_body_stays_as_it_is() -> None:
         ("---\na: b ---\nbody\n", "not properly closed"),
     ],
 )
-def test_a_text_without_a_head_is_told_so(text: str, words: str) -> None:
+def test_a_text_without_a_head_gets_a_message(text: str, words: str) -> None:
     with pytest.raises(InvalidSkill, match=words):
         read_skill(text)
 

@@ -40,7 +40,7 @@ def test_allowed_tools(given: Any, tools: tuple[str, ...]) -> None:
     assert head_of(allowed_tools=given).allowed_tools == tools
 
 
-def test_allowed_tools_that_are_not_said_are_none_and_needed_ones_never_count() -> None:
+def test_missing_allowed_tools_are_none_and_required_tools_never_count() -> None:
     head = head_of(tools_required="Bash Read")
     assert head.allowed_tools is None
     assert head.tools_required == ("Bash", "Read")
@@ -53,7 +53,7 @@ def test_allowed_tools_that_are_not_said_are_none_and_needed_ones_never_count() 
 def test_allowed_tools_that_cannot_be_read_are_refused(given: Any) -> None:
     severity, message = problems_of(**{"allowed-tools": given})["allowed-tools"]
     assert severity is Severity.ERROR
-    assert "parenthesis" in message
+    assert "parentheses" in message
 
 
 def test_lists_in_every_form() -> None:
@@ -66,7 +66,7 @@ def test_lists_in_every_form() -> None:
     assert head_of(requires="PDF_Tools other").requires == ("pdf-tools", "other")
 
 
-def test_fields_come_back_from_metadata() -> None:
+def test_fields_are_read_back_from_metadata() -> None:
     head = head_of(
         metadata={
             "version": "1.0",
@@ -88,7 +88,7 @@ def test_fields_come_back_from_metadata() -> None:
     assert head.metadata == {"team": "blue"}
 
 
-def test_what_stands_at_the_top_wins() -> None:
+def test_a_top_level_field_wins() -> None:
     head = head_of(version="2", tags="a", metadata={"version": "1", "vel-tags": '["b"]'})
     assert (head.version, head.tags, head.metadata) == ("2", ("a",), {})
 
@@ -99,7 +99,7 @@ def test_tags_of_others_below_metadata_are_read_and_kept() -> None:
     assert head.metadata == {"tags": '["a", "b"]', "openclaw": '{"x": ["y"]}'}
 
 
-def test_what_nobody_knows_is_kept_and_told() -> None:
+def test_unknown_fields_are_kept_and_reported() -> None:
     fields = {"homepage": "x", "inputs": ["a"], "requires": {"mcp": ["rube"]}, "priority": "HIGH"}
     head = head_of(**fields)
     assert head.extra == {
@@ -130,7 +130,7 @@ def test_what_nobody_knows_is_kept_and_told() -> None:
         ({"enabled": "maybe"}, "true or false"),
     ],
 )
-def test_what_is_refused_says_why(fields: dict[str, Any], words: str) -> None:
+def test_a_refusal_names_its_reason(fields: dict[str, Any], words: str) -> None:
     head, problems = read_head({"name": "report", "description": "Writes.", **fields})
     assert head is None
     assert any(words in p.message and p.severity is Severity.ERROR for p in problems)
@@ -153,7 +153,7 @@ def test_a_description_that_is_too_long_is_shortened_and_reported(given: str, ke
     assert problem.severity is Severity.WARNING
 
 
-def test_all_problems_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     head, problems = read_head({"compatibility": "x" * 501, "enabled": "x", "a": "b"})
     assert head is None
     assert {"name", "description", "too_long", "enabled", "unexpected_fields"} == {

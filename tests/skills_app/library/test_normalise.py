@@ -38,7 +38,7 @@ def test_a_name_has_one_spelling(raw: str, name: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_every_name_is_one_that_the_reference_takes(raw: str) -> None:
+def test_every_name_is_valid_for_the_reference(raw: str) -> None:
     name = normalise_name(raw)
     assert normalise_name(name) == name
     assert unicodedata.normalize("NFKC", name) == name == name.lower()
@@ -57,7 +57,7 @@ def test_every_name_is_one_that_the_reference_takes(raw: str) -> None:
         ("НАВЫК", "must be lowercase"),
     ],
 )
-def test_another_spelling_is_taken_and_told(said: str, words: str) -> None:
+def test_another_spelling_is_accepted_with_a_warning(said: str, words: str) -> None:
     name, (problem,) = read_name(said, None)
     assert name == normalise_name(said)
     assert words in problem.message
@@ -81,7 +81,7 @@ def test_another_spelling_is_taken_and_told(said: str, words: str) -> None:
         ("CON", "device"),
     ],
 )
-def test_what_can_be_no_name_is_refused(said: str, words: str) -> None:
+def test_an_unusable_name_is_refused(said: str, words: str) -> None:
     name, (problem,) = read_name(said, "fallback")
     assert name == ""
     assert words in problem.message

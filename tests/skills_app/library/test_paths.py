@@ -45,10 +45,10 @@ def test_paths_that_may_be(path: str) -> None:
         ("a\u202etxt.exe", "control or invisible"),
         ("a\u200bb", "control or invisible"),
         ("a\u3164b", "control or invisible"),
-        ("a\udcffb", "no UTF-8"),
+        ("a\udcffb", "not UTF-8"),
         ("a.", "ends with a dot"),
-        ("a /b", "begins or ends with a space"),
-        (" a", "begins or ends with a space"),
+        ("a /b", "starts or ends with a space"),
+        (" a", "starts or ends with a space"),
         ("con", "device"),
         ("x/NUL.tar.gz", "device"),
         ("COM1", "device"),
@@ -77,9 +77,9 @@ def test_paths_that_are_refused(path: str, words: str) -> None:
         (["a/b", "A"], "case or spelling"),
     ],
 )
-def test_two_paths_that_are_one_somewhere(paths: list[str], words: str) -> None:
+def test_paths_that_are_equal_on_some_systems_are_refused(paths: list[str], words: str) -> None:
     assert any(words in problem.message for problem in path_problems(paths))
 
 
-def test_a_long_path_is_told_short() -> None:
+def test_a_long_path_is_shortened_in_messages() -> None:
     assert len(shown_path("x" * 10_000)) == 201

@@ -37,7 +37,7 @@ def test_a_lower_case_skill_file_is_taken_under_its_right_name() -> None:
     assert ("error", "collision") in codes(read_package(both)[1])
 
 
-def test_a_package_without_skill_file_says_so() -> None:
+def test_a_package_without_a_skill_file_is_reported() -> None:
     package, problems = read_package([PackageFile("Skill.md", skill_text().encode())])
     assert package is None
     assert [problem.message for problem in problems] == [
@@ -73,7 +73,7 @@ def test_the_directory_must_have_the_name() -> None:
     assert read_package(composed, "café")[1] == []
 
 
-def test_all_problems_of_a_package_come_at_once() -> None:
+def test_all_problems_of_a_package_are_reported_together() -> None:
     files = package_files(
         "---\nname: x\n---\n", {"a/../b": "", "con.txt": "", "A.txt": "", "a.txt": ""}
     )
@@ -182,6 +182,6 @@ def test_a_text_alone() -> None:
         read_text("---\ndescription: x\n---\nbody")
 
 
-def test_the_body_of_what_is_stored() -> None:
+def test_the_body_of_a_stored_skill_is_found() -> None:
     assert body_of(skill_text()) == BODY
     assert body_of("# no head") == "# no head"

@@ -38,7 +38,7 @@ def names(skills: list[Skill]) -> list[str]:
     return [skill.name for skill in skills]
 
 
-def test_built_in_skills_are_there_and_answer() -> None:
+def test_built_in_skills_are_loaded_and_found() -> None:
     built_in = SkillRegistry()
     assert built_in.problems == []
     for query, name in [
@@ -55,7 +55,7 @@ def test_built_in_skills_are_there_and_answer() -> None:
     assert built_in.find_skill("bake a chocolate cake") is None
 
 
-def test_directories_are_loaded_and_what_is_wrong_is_told(tmp_path: Path) -> None:
+def test_directories_are_loaded_and_problems_are_reported(tmp_path: Path) -> None:
     write_skill(tmp_path, "beans")
     write_skill(tmp_path, "deep/peas", text=skill_text("peas"))
     (write_skill(tmp_path, "broken") / "SKILL.md").write_text("no head")
@@ -67,7 +67,7 @@ def test_directories_are_loaded_and_what_is_wrong_is_told(tmp_path: Path) -> Non
     assert names(load_skills_from_directory(tmp_path)) == names(loaded.list())
 
 
-def test_a_directory_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+def test_a_missing_directory_is_a_problem(tmp_path: Path) -> None:
     loaded = SkillRegistry([tmp_path / "nowhere"], include_builtin=False)
     assert loaded.list() == []
     assert "nowhere" in str(loaded.problems[0])
@@ -86,7 +86,7 @@ def test_of_two_directories_the_first_keeps_a_name_but_built_in_skills_are_repla
     loaded.register(Skill("Beans", "Three."))
     assert loaded.get("beans").description == "Three."  # type: ignore[union-attr]
     assert names(loaded.registered()) == ["beans"]
-    with pytest.raises(InvalidSkill, match="no name"):
+    with pytest.raises(InvalidSkill, match="not a name"):
         loaded.register(Skill("!!!", "None."))
 
 
@@ -97,7 +97,7 @@ def test_names_as_people_write_them(tmp_path: Path) -> None:
     assert SkillsRegistry is SkillRegistry
 
 
-def test_listing_says_what_is_off() -> None:
+def test_a_listing_marks_disabled_skills() -> None:
     made = registry(SQL, OFF)
     assert made.list_skills() == [
         {"name": "sql", "description": "Writes queries.", "tags": ["Data"], "enabled": True},
@@ -153,7 +153,7 @@ def test_active_skills_are_in_the_order_of_activation() -> None:
     assert names(made.get_active()) == ["sql"]
 
 
-def test_a_skill_has_what_its_package_says(tmp_path: Path) -> None:
+def test_a_skill_has_the_values_of_its_package(tmp_path: Path) -> None:
     folder = write_skill(
         tmp_path,
         "beans",
@@ -179,9 +179,7 @@ def test_a_skill_has_what_its_package_says(tmp_path: Path) -> None:
     )
 
 
-def test_the_context_is_bounded_and_says_what_is_missing(
-    tmp_path: Path, settings: Settings
-) -> None:
+def test_the_context_is_limited_and_lists_missing_parts(tmp_path: Path, settings: Settings) -> None:
     settings.VEL_SKILLS = {"CONTEXT_BYTES": 200}
     files = {"a.md": "ä" * 200, "b.md": "small"}
     skill = load_skill(write_skill(tmp_path, "beans", files))
@@ -195,7 +193,7 @@ def test_the_context_is_bounded_and_says_what_is_missing(
     assert "bytes of SKILL.md" in context
 
 
-def test_a_bad_package_says_all_that_is_wrong(tmp_path: Path) -> None:
+def test_a_bad_package_reports_all_problems(tmp_path: Path) -> None:
     folder = write_skill(tmp_path, "beans", description="")
     (folder / "out").symlink_to("/etc/passwd")
     with pytest.raises(InvalidSkill) as refusal:
@@ -204,7 +202,7 @@ def test_a_bad_package_says_all_that_is_wrong(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_script_needs_neither_settings_nor_database(tmp_path: Path) -> None:
+def test_a_script_needs_no_settings_and_no_database(tmp_path: Path) -> None:
     write_skill(tmp_path, "beans")
     code = (
         "import sys; from skills_app.library.registry import SkillRegistry; "
@@ -218,7 +216,7 @@ def test_a_script_needs_neither_settings_nor_database(tmp_path: Path) -> None:
     assert done.stdout.split() == ["beans", "False"]
 
 
-def test_a_skill_is_active_with_what_it_requires_and_circles_are_refused(tmp_path: Path) -> None:
+def test_a_skill_is_activated_with_its_requirements_and_circles_are_refused(tmp_path: Path) -> None:
     write_skill(tmp_path, "stew", requires="[beans]")
     write_skill(tmp_path, "beans")
     write_skill(tmp_path, "hen", requires="[egg]")

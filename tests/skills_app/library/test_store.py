@@ -131,7 +131,7 @@ def replace(made: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [edit, add, link, give_rights, add_skill, replace])
-def test_a_process_that_finds_changed_files_makes_them_anew(
+def test_a_process_unpacks_changed_files_again(
     place: Path, files: Files, change: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = unpacked(files.skills, files)
@@ -140,19 +140,17 @@ def test_a_process_that_finds_changed_files_makes_them_anew(
     store._checked.clear()  # as in a new process
     with caplog.at_level(logging.ERROR):
         again = unpacked(files.skills, files)
-    assert "are not what they were" in caplog.text
+    assert "have changed" in caplog.text
     assert (again / "beans" / "SKILL.md").read_bytes() == good
     for skill in files.skills:
         assert tree_hash(again / skill.name) == skill.content_hash
 
 
-def test_bytes_of_the_database_that_are_not_what_they_were_are_refused(
-    place: Path, files: Files
-) -> None:
+def test_changed_bytes_in_the_database_are_refused(place: Path, files: Files) -> None:
     def changed(version_id: int) -> Sequence[PackageFile]:
         return [PackageFile(file.path, file.data + b" ") for file in files(version_id)]
 
-    with pytest.raises(ValueError, match="are not what they were"):
+    with pytest.raises(ValueError, match="have changed"):
         unpacked(files.skills, changed)
     assert leftovers(place) == []
 
@@ -244,7 +242,7 @@ def processes(place: Path, source: Path, *how: str) -> list[subprocess.Popen[str
     return found
 
 
-def test_processes_that_unpack_at_once_and_one_that_is_killed_midway(
+def test_concurrent_processes_and_a_killed_one_unpack_correctly(
     place: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "source"
@@ -275,9 +273,7 @@ def test_processes_that_unpack_at_once_and_one_that_is_killed_midway(
     assert len(leftovers(place)) == 1 + 20
 
 
-def test_old_sets_go_and_those_that_runs_need_or_that_were_just_asked_for_stay(
-    place: Path, files: Files
-) -> None:
+def test_old_sets_are_removed_and_needed_or_recent_ones_stay(place: Path, files: Files) -> None:
     both, one = files.skills, files.skills[:1]
     unpacked(both, files)
     unpacked(one, files)

@@ -47,7 +47,7 @@ def package(tmp_path: Path, directory: str, text: str, file: str = "SKILL.md") -
         ("my-skill", skill_text("my-skill").replace("\n", "\r\n")),
     ],
 )
-def test_what_the_reference_has_nothing_to_say_of(
+def test_skills_that_the_reference_validator_accepts_have_no_problems(
     tmp_path: Path, directory: str, text: str
 ) -> None:
     assert validate(package(tmp_path, directory, text)) == []
@@ -81,7 +81,9 @@ def test_what_the_reference_has_nothing_to_say_of(
         ("my-skill", "---\n---\nx", "Missing required field in frontmatter: description"),
     ],
 )
-def test_what_the_reference_says(tmp_path: Path, directory: str, text: str, words: str) -> None:
+def test_problems_of_the_reference_validator_are_reported(
+    tmp_path: Path, directory: str, text: str, words: str
+) -> None:
     words = words.removesuffix(" with")
     assert words in told(validate(package(tmp_path, directory, text)))
 
@@ -99,7 +101,7 @@ def test_what_the_reference_says(tmp_path: Path, directory: str, text: str, word
         ("license: 'MIT\x85x'\n", "line_ends"),
     ],
 )
-def test_yaml_that_the_reference_does_not_read_is_taken_and_told(
+def test_yaml_that_the_reference_cannot_read_is_a_warning(
     tmp_path: Path, head: str, code: str
 ) -> None:
     place = package(tmp_path, "my-skill", skill_text("my-skill", "A.", head.rstrip("\n")))
@@ -115,7 +117,7 @@ def test_a_field_that_only_an_import_shortens_is_an_error(tmp_path: Path, field:
     assert (problem.severity, problem.code) == (Severity.ERROR, "too_long")
 
 
-def test_a_byte_order_mark_is_taken_and_told(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_a_warning(tmp_path: Path) -> None:
     (problem,) = validate(package(tmp_path, "a", "\ufeff" + skill_text("a")))
     assert (problem.severity, problem.code) == (Severity.WARNING, "bom")
 
@@ -144,7 +146,7 @@ def test_a_path_without_a_package_is_one_problem(tmp_path: Path, name: str, word
         assert words in problem.message
 
 
-def test_all_problems_come_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported_together(tmp_path: Path) -> None:
     place = make_folder(tmp_path / "other", {"SKILL.md": "---\nname: A b\nx: [y]\n---\n"})
     (place / "link").symlink_to("/etc/passwd")
     assert {problem.code for problem in validate(place)} == {

@@ -108,14 +108,14 @@ def test_hidden_characters_of_a_skill_survive_its_form(olga: Client, agent: Agen
     skill = own(agent, instructions="a\u200bb", description="x\u00ady")
     form = text(olga, f"{PANEL}?edit={skill.pk}")
     assert r"a\u{200b}b" in form
-    assert "cannot be seen" in form
+    assert "invisible characters" in form
     typed = {"name": "bean-counting", "description": r"x\u{ad}y", "instructions": r"a\u{200b}c"}
     post(olga, "save", skill=skill.pk, base=1, **typed)
     assert Skill.objects.get(agent=agent).current.content.endswith("a\u200bc\n")
     assert Skill.objects.get(agent=agent).description == "x\u00ady"
 
 
-def test_a_form_that_is_refused_keeps_what_was_typed(olga: Client, agent: Agent) -> None:
+def test_a_refused_form_keeps_the_typed_text(olga: Client, agent: Agent) -> None:
     own(agent)
     response = post(olga, "add", **{**TEXTS, "instructions": HOSTILE})
     page = response.content.decode()
@@ -126,7 +126,7 @@ def test_a_form_that_is_refused_keeps_what_was_typed(olga: Client, agent: Agent)
     assert post(olga, "add", name="x", description="", instructions="").status_code == 400
 
 
-def test_a_save_over_somebody_elses_change_keeps_what_was_typed(olga: Client, agent: Agent) -> None:
+def test_a_stale_save_keeps_the_typed_text(olga: Client, agent: Agent) -> None:
     skill = own(agent)
     typed = {**TEXTS, "instructions": "Count thrice."}
     post(olga, "save", skill=skill.pk, base="1", **{**TEXTS, "instructions": "Meanwhile."})
@@ -156,7 +156,7 @@ def test_forms_that_name_no_skill(olga: Client, agent: Agent, skill: str) -> Non
 
 
 @pytest.mark.slow
-def test_who_may_only_use_the_agent_reads(agent: Agent, sign_in: SignIn, shared: Skill) -> None:
+def test_a_user_of_the_agent_only_reads(agent: Agent, sign_in: SignIn, shared: Skill) -> None:
     skill = own(agent)
     bob = sign_in("bob")
     page = text(bob)
@@ -172,7 +172,7 @@ def test_who_may_only_use_the_agent_reads(agent: Agent, sign_in: SignIn, shared:
         post(bob, "delete", skill=skill.pk),
         post(bob, "upload", file=upload),
     ):
-        assert "changed by its owner" in response.content.decode()
+        assert "Only the owner of" in response.content.decode()
     assert SkillVersion.objects.filter(skill=skill).count() == 1
     assert Skill.objects.filter(agent=agent).count() == 1
 
@@ -247,7 +247,7 @@ def test_forms_need_a_csrf_token(agent: Agent) -> None:
 
 
 @pytest.mark.slow
-def test_a_quarantined_skill_that_nobody_accepted_says_so(
+def test_a_quarantined_unaccepted_skill_is_marked(
     olga: Client, agent: Agent, tmp_path: Path
 ) -> None:
     bad = store_skill(package(tmp_path, "bad"), trust=Trust.QUARANTINED, accept=False).skill
@@ -279,7 +279,7 @@ def test_the_library_is_searched(olga: Client, shared: Skill, tmp_path: Path) ->
     assert "Import a package" not in listed
 
 
-def test_a_package_is_imported_by_who_may(olga: Client, sign_in: SignIn) -> None:
+def test_only_permitted_people_import_a_package(olga: Client, sign_in: SignIn) -> None:
     def upload(client: Client) -> Any:
         return client.post(LIBRARY, {"file": SimpleUploadedFile("b.zip", zipped())}, follow=True)
 

@@ -87,7 +87,7 @@ def test_every_field_and_file_of_a_hostile_package_is_text(olga: Client, peter: 
             assert "Use⟨U+00AD⟩ it. &lt;script&gt;" in listed
             assert "<script>window" not in listed
         assert "more characters" in page(client, skill, "?file=references/long.md")
-        assert "no text" in page(client, skill, "?file=assets/data.bin")
+        assert "is not text" in page(client, skill, "?file=assets/data.bin")
 
 
 def test_files_are_downloads_that_no_browser_opens(olga: Client, peter: Client) -> None:
@@ -112,7 +112,7 @@ def test_files_are_downloads_that_no_browser_opens(olga: Client, peter: Client) 
     ["?version=2", "?version=x", "?version=-1", "?version=99999999999999999999", "?version=",
      "?file=none", "?file=../SKILL.md", "?file=", "?compare=2", "?compare=x", "?file=%00"],
 )  # fmt: skip
-def test_what_is_not_there(olga: Client, query: str) -> None:
+def test_missing_skills_and_files_are_not_found(olga: Client, query: str) -> None:
     skill = bring().version.skill
     page(olga, skill, query, status=404)
     assert olga.get(f"/skills/{skill.pk}/files/none").status_code == 404
@@ -133,14 +133,14 @@ def test_a_waiting_version_is_compared_and_reviewed(olga: Client, peter: Client)
     )
     assert later.waits
     shown = page(peter, skill)
-    assert "Version 2 waits for a review." in shown
+    assert "Version 2 is waiting for a review." in shown
     compared = page(peter, skill, "?version=2&compare=1")
     assert "Version 1 → version 2" in compared
     assert "&lt;script&gt;" in compared
     assert "⟨U+00AD⟩" in compared
     for path in ("a.txt", "gone.txt", "new.txt", "b.bin", "SKILL.md"):
         assert f"<code>{path}</code>" in compared
-    assert "it is no text (UTF-8)" in compared
+    assert "it is not text (UTF-8)" in compared
     assert "too long to be shown here" in compared
 
     version = later.version
@@ -148,7 +148,7 @@ def test_a_waiting_version_is_compared_and_reviewed(olga: Client, peter: Client)
     assert "not the bytes" in stale
     seen = {"version": "2", "content_hash": version.content_hash}
     assert "look again" in post(olga, skill, "review", **seen, trust="reviewed")
-    assert "Skills are reviewed by" in post(peter, skill, "review", **seen, trust="imported")
+    assert "To review skills" in post(peter, skill, "review", **seen, trust="imported")
     assert SkillVersion.objects.get(pk=version.pk).trust == Trust.IMPORTED
     assert "You vouch for version 2" in post(olga, skill, "review", **seen, trust="imported")
     assert Skill.objects.get(pk=skill.pk).current_id == version.pk
@@ -156,25 +156,25 @@ def test_a_waiting_version_is_compared_and_reviewed(olga: Client, peter: Client)
 
 def test_a_version_goes_into_quarantine_with_a_reason(olga: Client, peter: Client) -> None:
     skill = bring().version.skill
-    assert "reviewed by people" in post(peter, skill, "quarantine", reason="x")
-    assert "Say why" in post(olga, skill, "quarantine", reason=" ")
+    assert "you need the permission" in post(peter, skill, "quarantine", reason="x")
+    assert "Give a reason" in post(olga, skill, "quarantine", reason=" ")
     shown = post(olga, skill, "quarantine", reason=f"Phones home {MARKUP}")
     assert "is in quarantine: no agent gets it" in shown
     assert "<script>window" not in shown
     assert Skill.objects.get(pk=skill.pk).current is None
 
 
-def test_a_later_version_in_quarantine_is_told(olga: Client, peter: Client) -> None:
+def test_a_later_version_in_quarantine_is_shown(olga: Client, peter: Client) -> None:
     skill = bring().version.skill
     bring(DANGER)
     assert "Version 2 is in quarantine." in page(peter, skill)
-    assert "In quarantine: no agent gets this version" in page(peter, skill, "?version=2")
+    assert "This version is in quarantine" in page(peter, skill, "?version=2")
 
 
 def test_findings_lead_to_their_files(olga: Client) -> None:
     made = bring(DANGER)
     shown = page(olga, made.version.skill)
-    assert "In quarantine" in shown
+    assert "is in quarantine" in shown
     assert 'data-severity="danger"' in shown
     assert "?version=1&amp;file=scripts%2Frun.sh" in shown
     script = page(olga, made.version.skill, "?file=scripts/run.sh")
@@ -187,12 +187,12 @@ def test_a_skill_is_deleted_as_it_was_seen(olga: Client, peter: Client) -> None:
     for base in ("0", "7", "9" * 18):
         assert "has changed since" in post(olga, skill, "delete", base=base)
     for base in ("", "x", "-1", "9" * 5_000):
-        assert "form is not complete" in post(olga, skill, "delete", base=base)
+        assert "form is incomplete" in post(olga, skill, "delete", base=base)
     assert "was deleted from the library" in post(olga, skill, "delete", base="1")
     page(olga, skill, status=404)
 
 
-def test_what_is_posted_must_be_one_of_the_forms(olga: Client) -> None:
+def test_only_posts_of_the_forms_are_accepted(olga: Client) -> None:
     skill = bring().version.skill
     assert "Choose review, quarantine or delete" in post(olga, skill, "accept")
     url = f"/skills/{skill.pk}/"
@@ -209,5 +209,5 @@ def test_a_package_of_many_files_makes_no_endless_page(olga: Client, tmp_path: P
     compared = page(olga, skill, "?version=2&compare=1")
     assert "50 more changed files are not shown here" in compared
     assert "151 files" in compared
-    assert "what is shown has its limit" in compared
+    assert "the limit of this page is reached" in compared
     assert compared.count('class="diff-row') < 15_100

@@ -31,7 +31,9 @@ def scopes(found: Available) -> list[tuple[str, str]]:
     return [(version.skill.name, version.skill.scope) for version in found.versions]
 
 
-def test_the_first_scope_keeps_a_name_and_the_others_are_told(agent: Agent, tmp_path: Path) -> None:
+def test_the_first_scope_keeps_a_name_and_collisions_are_reported(
+    agent: Agent, tmp_path: Path
+) -> None:
     beans = package(tmp_path)
     for scope in (agent_scope(agent.pk), directory_scope(HERE), BUILT_IN):
         store_skill(beans, scope)
@@ -75,7 +77,7 @@ def test_a_name_in_letters_that_look_alike_is_taken(agent: Agent, tmp_path: Path
     assert found.collisions == [("rep\u043ert", directory_scope(HERE), BUILT_IN)]
 
 
-def test_the_library_is_what_was_switched_on(agent: Agent, tmp_path: Path) -> None:
+def test_only_enabled_library_skills_are_available(agent: Agent, tmp_path: Path) -> None:
     skill = store_skill(package(tmp_path), LIBRARY).skill
     store_skill(package(tmp_path), agent_scope(agent.pk))
     assert scopes(available(agent)) == [("beans", agent_scope(agent.pk))]

@@ -37,7 +37,7 @@ def _built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_an_agents_skills_with_what_it_could_have() -> None:
+def test_an_agents_skills_include_the_available_ones() -> None:
     ann = make_user("ann")
     rhea = make_user("rhea", "manage_library", "review_skill")
     agent = make_agent(ann, builtin_skills=True)
@@ -80,7 +80,7 @@ def test_an_agents_skills_with_what_it_could_have() -> None:
     assert {row.skill.scope for row in agent_skills(other)} == {"library"}
 
 
-def test_the_library_is_for_everybody_who_is_signed_in() -> None:
+def test_every_signed_in_user_sees_the_library() -> None:
     ann = make_user("ann")
     agent = make_agent(ann)
     create_own_skill(agent, name="mine", description="Mine.", instructions="Do.", by=ann)

@@ -130,7 +130,7 @@ NAMES = [
 ]  # fmt: skip
 
 
-def test_only_what_the_run_has_can_be_loaded(tmp_path: Path) -> None:
+def test_only_skills_of_the_run_can_be_loaded(tmp_path: Path) -> None:
     run = start(tmp_path, [call("load_skill", name=name) for name in NAMES])
     other = make_agent(run.owner, slug="other")
     mine = run.thread.agent
@@ -187,7 +187,7 @@ def test_a_quarantine_reaches_a_run_that_has_the_skill_pinned(tmp_path: Path) ->
     assert not ActiveSkill.objects.exists()
 
 
-def test_a_run_that_waited_comes_back_without_what_is_in_quarantine_now(tmp_path: Path) -> None:
+def test_a_parked_run_returns_without_skills_in_quarantine(tmp_path: Path) -> None:
     directory = tmp_path / "skills"
     write_skill(directory)
     write_skill(directory, "peas")
@@ -237,7 +237,7 @@ def stored(tmp_path: Path, count: int, files: int = 0) -> list[PinnedSkill]:
     return found
 
 
-def test_what_is_loaded_at_once_is_bounded(tmp_path: Path) -> None:
+def test_the_text_of_one_load_is_limited(tmp_path: Path) -> None:
     skills = stored(tmp_path, 60, files=50)
     text = skill_text(skills, limit=20_000)
     assert len(text.encode()) < 20_000 + 60 * 150
@@ -272,7 +272,7 @@ def test_long_chains_and_wide_diamonds_take_linear_time() -> None:
         ([fake("a", "b"), fake("b", "c")], "b requires the skill c"),
     ],
 )
-def test_what_cannot_be_met_is_said(skills: list[PinnedSkill], says: str) -> None:
+def test_unmet_requirements_are_reported(skills: list[PinnedSkill], says: str) -> None:
     with pytest.raises(UnmetRequirement, match=says):
         with_requirements("a", by_name(skills))
 
@@ -315,7 +315,7 @@ def test_the_ledger_takes_hostile_commands(tmp_path: Path, command: str) -> None
     assert list(SkillUse.objects.values_list("path", flat=True)) == ["SKILL.md"]
 
 
-def test_the_ledger_notes_files_that_are_there_and_no_others(tmp_path: Path) -> None:
+def test_the_ledger_records_only_existing_files(tmp_path: Path) -> None:
     skills = by_name([fake("beans"), fake("übung")])
 
     def found(command: str) -> list[tuple[str, str]]:

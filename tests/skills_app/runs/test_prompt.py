@@ -75,7 +75,7 @@ def test_thoughts_of_before_the_switch_are_not_sent_after_it(skills: str) -> Non
     assert [thoughts_in(request) for request in server.requests] == [0, 1, 0, 1, 2, 0, 0, 1]
 
 
-def test_loading_what_is_loaded_begins_no_new_prompt(skills: str) -> None:
+def test_loading_an_active_skill_starts_no_new_prompt(skills: str) -> None:
     loads = Turn(tool_uses=[ToolUse("load_skill", {"name": "beans"})])
     reads = Turn(tool_uses=[ToolUse("read_file", {"path": "/skills/beans/SKILL.md"})])
     with served([loads, loads, reads, Turn(text="Done.")]) as server:
@@ -110,7 +110,7 @@ def test_a_wait_for_a_person_between_loading_and_the_next_request(skills: str) -
 
 
 @pytest.mark.slow
-def test_a_drained_and_a_cancelled_run_leave_a_thread_that_goes_on(skills: str) -> None:
+def test_a_thread_continues_after_a_drained_and_a_cancelled_run(skills: str) -> None:
     loads = Turn(**THINKS, tool_uses=[ToolUse("load_skill", {"name": "beans"})])
     slow = Turn(**THINKS, text="Very slowly.", chunk_delay=0.2, pieces=100)
     with served([loads, slow, slow, Turn(text="Done.")]) as server:
@@ -135,7 +135,7 @@ def test_a_drained_and_a_cancelled_run_leave_a_thread_that_goes_on(skills: str) 
 
 
 @pytest.mark.slow
-def test_queued_runs_hear_of_changes_and_resumed_ones_keep_their_note(
+def test_queued_runs_get_a_note_of_changes_and_resumed_ones_keep_theirs(
     skills: str, tmp_path: Path
 ) -> None:
     with served([Turn(text=f"{number}.") for number in range(3)]) as server:
@@ -169,7 +169,7 @@ def test_a_thread_of_a_release_without_skills_gets_a_prompt_that_has_them(skills
     assert ToolCall.objects.count() == 2
 
 
-def test_without_skills_such_a_thread_keeps_its_prompt_and_its_thoughts(skills: str) -> None:
+def test_without_skills_a_thread_keeps_its_prompt_and_its_thoughts(skills: str) -> None:
     looks = Turn(**THINKS, tool_uses=[ToolUse("ls", {"path": "/"})])
     with served([looks, Turn(text="Done."), Turn(text="Done.")]) as server:
         user = agent(skill_mode="tool_result")

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TURNS = [
     {"tool_calls": [{"name": "load_skill", "input": {"name": "stew"}}]},
     {"tool_calls": [{"name": "read_file", "input": {"path": "/skills/stew/SKILL.md"}}]},
-    {"tool_calls": [{"name": "deactivate_skill", "input": {"name": "beans"}}]},
+    {"tool_calls": [{"name": "deactivate_skill", "input": {"name": "stew"}}]},
     {"text": "Done."},
 ]
 
@@ -71,14 +71,14 @@ def check(run: Run, mode: str) -> None:
         ("loaded", "beans"),
         ("loaded", "stew"),
         ("mounted", "stew"),
-        ("deactivated", "beans"),
+        ("deactivated", "stew"),
     ]
-    assert list(ActiveSkill.objects.values_list("name", flat=True)) == ["stew"]
+    assert list(ActiveSkill.objects.values_list("name", flat=True)) == ["beans"]
     assert [event["name"] for event in events(run, "skill.loaded")] == ["beans", "stew"]
     epochs = list(Epoch.objects.order_by("number"))
     expected: list[tuple[int, list[str]]] = [(1, [])]
     if mode == "system_prompt":
-        expected += [(2, ["beans", "stew"]), (4, ["stew"])]
+        expected += [(2, ["beans", "stew"]), (4, ["beans"])]
     versions = {entry.version_id: entry.name for entry in run.pinned.skill_set.entries.all()}
     keys = [(row.first_turn, row.part_keys.get("skills", [])) for row in epochs]
     found = [(turn, [versions[pk] for pk in ids]) for turn, ids in keys]
@@ -100,7 +100,7 @@ def check(run: Run, mode: str) -> None:
     ],
 )
 @pytest.mark.parametrize("mode", ["tool_result", "system_prompt"])
-def test_a_run_goes_on_with_the_skills_it_began_with(
+def test_a_run_continues_with_its_initial_skills(
     tmp_path: Path, mode: str, point: CrashPoint, after: int
 ) -> None:
     run = a_run(tmp_path, mode)
@@ -117,7 +117,7 @@ def test_a_run_goes_on_with_the_skills_it_began_with(
     check(run, mode)
 
 
-def test_a_run_that_was_not_pinned_gets_what_is_there_when_it_goes_on(tmp_path: Path) -> None:
+def test_an_unpinned_run_gets_the_current_skills_when_it_continues(tmp_path: Path) -> None:
     run = a_run(tmp_path, "tool_result")
     crash_once(run, CrashPoint.CLAIMED)
     assert not Run.objects.get(pk=run.pk).has_begun
@@ -151,7 +151,7 @@ time.sleep(60)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["tool_result", "system_prompt"])
-def test_a_worker_that_is_killed_again_and_again(tmp_path: Path, mode: str) -> None:
+def test_a_repeatedly_killed_worker_keeps_the_skills_consistent(tmp_path: Path, mode: str) -> None:
     run = a_run(tmp_path, mode)
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
     name = str(connection.settings_dict["NAME"])

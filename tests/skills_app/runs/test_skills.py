@@ -97,7 +97,7 @@ def test_commands_cannot_change_a_skill(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_keeps_what_it_began_with_and_the_next_hears_of_the_change(tmp_path: Path) -> None:
+def test_a_run_keeps_its_skills_and_the_next_gets_a_note_of_the_change(tmp_path: Path) -> None:
     directory = tmp_path / "skills"
     write_skill(directory)
     write_skill(directory, "old")
@@ -155,7 +155,7 @@ def test_allowed_tools_narrow_while_the_skill_is_active(tmp_path: Path) -> None:
     assert "deactivate_skill" in first.result
 
 
-def test_the_library_gives_an_agent_only_what_was_enabled_for_it(tmp_path: Path) -> None:
+def test_the_library_gives_an_agent_only_enabled_skills(tmp_path: Path) -> None:
     user = make_user()
     agent = make_agent(user, builtin_skills=False)
     version = store_skill(package(tmp_path / "one"))
@@ -166,7 +166,7 @@ def test_the_library_gives_an_agent_only_what_was_enabled_for_it(tmp_path: Path)
     assert pinned(run) == [version]
 
 
-def test_instructions_can_stand_in_the_system_prompt(tmp_path: Path) -> None:
+def test_instructions_can_be_in_the_system_prompt(tmp_path: Path) -> None:
     directory = tmp_path / "skills"
     write_skill(directory, body="Count them thrice.")
     run = run_with(
@@ -182,7 +182,7 @@ def test_instructions_can_stand_in_the_system_prompt(tmp_path: Path) -> None:
     assert "thrice" not in result("load_skill")
 
 
-def test_an_agent_reads_nothing_of_its_own_skill_in_quarantine(tmp_path: Path) -> None:
+def test_an_agent_cannot_read_its_own_skill_in_quarantine(tmp_path: Path) -> None:
     user = make_user()
     calls = [
         call("list_memory", directory="skills"),
@@ -211,4 +211,4 @@ def test_a_message_names_skills_that_fit_and_a_search_finds_them(tmp_path: Path)
     assert run.opening_note == "[Vel: skills that may fit this message: kites, beans.]"
     found, nothing = ToolCall.objects.order_by("position").values_list("result", flat=True)
     assert json.loads(json.loads(found))[0]["name"] == "maps"
-    assert "None of your 3 skills fits" in nothing
+    assert "Your 3 skills do not fit" in nothing

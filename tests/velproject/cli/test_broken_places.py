@@ -22,7 +22,7 @@ from tests.velproject.forked import PROGRAM
 IMPATIENT = {"DJANGO_SETTINGS_MODULE": "tests.velproject.impatient"}
 
 
-def test_a_file_that_is_no_database(vel: Vel) -> None:
+def test_a_file_that_is_not_a_database_is_reported(vel: Vel) -> None:
     (vel.data / "notes.txt").write_text("not a database, " * 100)
     done = vel("runs", "list", "--persist", "notes.txt")
     assert done.returncode == 1
@@ -66,7 +66,7 @@ def test_a_database_server_that_is_not_there(vel: Vel) -> None:
 def test_a_database_url_that_means_nothing(vel: Vel) -> None:
     done = vel("runs", "list", DATABASE_URL="mysql://host/name")
     assert done.returncode == 1
-    assert "DATABASE_URL begins with 'mysql'" in one_line_of(done)
+    assert "DATABASE_URL starts with 'mysql'" in one_line_of(done)
 
 
 @pytest.mark.slow

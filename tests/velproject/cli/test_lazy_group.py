@@ -31,7 +31,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> LazyGroup:
     return LazyGroup("tool", tables=BOTH)
 
 
-def test_help_shows_the_commands_of_all_tables_and_imports_none(group: LazyGroup) -> None:
+def test_help_shows_the_commands_of_all_tables_without_imports(group: LazyGroup) -> None:
     done = CliRunner().invoke(group, ["--help"])
     assert done.exit_code == 0, done.output
     lines = done.output.partition("Commands:\n")[2].splitlines()

@@ -13,7 +13,7 @@ NOT_FOR_A_TASK = ("psycopg", "jsonschema", "sqlalchemy", "anthropic", "text_scan
 
 
 @pytest.mark.slow
-def test_a_forked_command_does_what_a_fresh_one_does(vel: Vel) -> None:
+def test_a_forked_command_works_like_a_fresh_one(vel: Vel) -> None:
     script = vel.script(say("Bönen."))
     for arguments in (["--no-sandbox", *script, "count"], ["nosuch", "--flag"], ["runs", "x"]):
         forked, fresh = vel(*arguments), vel.fresh(*arguments)
@@ -22,7 +22,7 @@ def test_a_forked_command_does_what_a_fresh_one_does(vel: Vel) -> None:
     assert [run["status"] for run in vel.runs()] == ["completed", "completed"]
 
 
-def test_what_an_interpreter_reads_when_it_begins_is_not_forked() -> None:
+def test_changes_of_interpreter_settings_prevent_a_fork() -> None:
     assert can_fork(["runs"], {"VEL_LOG_LEVEL": "INFO"})
     assert not can_fork(["runs"], {"PYTHONPATH": "/tmp"})
     assert not can_fork(["up"], {})
@@ -30,7 +30,7 @@ def test_what_an_interpreter_reads_when_it_begins_is_not_forked() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["runs", "list"], ["--no-sandbox", "count"]])
-def test_it_imports_only_what_it_needs(vel: Vel, arguments: list[str]) -> None:
+def test_it_imports_only_necessary_modules(vel: Vel, arguments: list[str]) -> None:
     given = [*vel.script(say("Beans.")), *arguments] if "count" in arguments else arguments
     done = vel.fresh(*given, PYTHONPROFILEIMPORTTIME="1")
     assert done.returncode == 0, done.stderr

@@ -32,7 +32,7 @@ def one_line_of(done: subprocess.CompletedProcess[str]) -> str:
         ("",),
     ],
 )
-def test_help_and_bad_usage_import_neither_django_nor_the_sdk(
+def test_help_and_bad_usage_do_not_import_django_or_the_sdk(
     vel: Vel, arguments: tuple[str, ...]
 ) -> None:
     program = (
@@ -64,23 +64,23 @@ def test_help_shows_the_flags_of_a_task_and_the_commands(vel: Vel) -> None:
     [
         (("",), "empty"),
         (("   ",), "empty"),
-        (("doctr",), "did you mean `vel doctor`"),
+        (("doctr",), "Did you mean `vel doctor`"),
         (("two", "tasks"), "unexpected extra argument"),
         (("--provider", "nobody", "task"), "'nobody' is not one of"),
         (("--max-turns", "0", "task"), "0 is not in the range"),
-        (("--max-cost", "free", "task"), "'free' is no amount"),
+        (("--max-cost", "free", "task"), "'free' is not an amount"),
         (("--database", "nonsense", "task"), "NAME=URL"),
-        (("--database", "shop=no-url", "task"), "no scheme"),
-        (("--database", "shop=sqlite:///shop.db", "task"), "no such file"),
-        (("--agent", "demo", "--model", "x", "task"), "--model: with --agent"),
+        (("--database", "shop=no-url", "task"), "expected a URL"),
+        (("--database", "shop=sqlite:///shop.db", "task"), "The file does not exist"),
+        (("--agent", "demo", "--model", "x", "task"), "--model cannot be combined with --agent"),
         (("--skills", "/nowhere", "task"), "/nowhere"),
         (("--workspace", "/etc/passwd", "task"), "is a file"),
         (("--workspace", "/etc", "task"), "could then rewrite programs"),
         (("--workspace", "/proc/sys/made", "task"), "never shows"),
-        (("--persist", "/nowhere/at/all.db", "task"), "no directory /nowhere/at"),
+        (("--persist", "/nowhere/at/all.db", "task"), "the directory /nowhere/at does not exist"),
         (("--persist", "/tmp", "task"), "is a directory"),
         (("approvals", "decide", "x", "edit"), "--input"),
-        (("runs", "list", "--status", "sleepy"), "choose from"),
+        (("runs", "list", "--status", "sleepy"), "expected one of"),
         (("--approve", "lss", "task"), "no tool 'lss'"),
         (("--agent", "nobody", "task"), "no agent 'nobody'"),
         (("--provider", "anthropic", "task"), "ANTHROPIC_API_KEY"),
@@ -92,7 +92,7 @@ def test_help_shows_the_flags_of_a_task_and_the_commands(vel: Vel) -> None:
         (("token", "create", "nobody"), "no user 'nobody'"),
     ],
 )
-def test_what_does_not_fit_is_one_line_and_exit_code_2(
+def test_invalid_usage_is_one_line_and_exit_code_2(
     vel: Vel, arguments: tuple[str, ...], says: str
 ) -> None:
     done = vel(*arguments)
@@ -131,7 +131,7 @@ def test_debug_shows_the_traceback(vel: Vel) -> None:
     assert "Traceback" in vel("--agent", "nobody", "--debug", "task").stderr
 
 
-def test_a_reader_that_leaves_early_is_no_error(vel: Vel) -> None:
+def test_a_closed_pipe_is_not_an_error(vel: Vel) -> None:
     with subprocess.Popen(
         vel.command("--help"),
         stdout=subprocess.PIPE,

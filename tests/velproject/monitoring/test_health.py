@@ -58,7 +58,7 @@ def staff(name: str = "olga", *, permitted: bool = True) -> Client:
     return client
 
 
-def test_strangers_hear_yes_or_no_and_nothing_else() -> None:
+def test_strangers_get_only_yes_or_no() -> None:
     client = Client()
     assert client.get("/healthz").json() == {"status": "ok"}
     failing = client.get("/readyz")
@@ -156,7 +156,7 @@ def away() -> Iterator[None]:
     connection.settings_dict["NAME"] = there
 
 
-def test_without_its_database_it_is_alive_and_not_ready_whoever_asks(
+def test_without_its_database_it_is_alive_and_not_ready_for_everyone(
     request: pytest.FixtureRequest,
 ) -> None:
     worker_lives()
@@ -179,7 +179,7 @@ def first_migration() -> str:
     return next((Path(agents.__file__).parent / "migrations").glob("0001_*.py")).stem
 
 
-def test_many_who_ask_at_once_cost_one_look() -> None:
+def test_many_concurrent_requests_cost_one_check() -> None:
     looks: list[int] = []
     go_on = threading.Event()
     begun = threading.Event()
@@ -260,7 +260,7 @@ def test_balancers_are_answered_before_django_and_by_any_name(
 
 
 @pytest.mark.slow
-def test_a_worker_says_that_it_lives_and_that_it_ends() -> None:
+def test_a_worker_reports_its_life_and_its_end() -> None:
     with running_worker() as running:
         row = wait_until(ServerProcess.objects.first)
         assert (row.name, row.kind, row.capacity) == (running.name, "worker", running.capacity)

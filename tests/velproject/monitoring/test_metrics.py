@@ -70,7 +70,7 @@ def number(samples: Any, name: str, **labels: str) -> float:
     return samples.get((name, tuple(sorted(labels.items()))), math.nan)
 
 
-def test_nobody_without_the_token_reads_them(scraped: None, settings: Any) -> None:
+def test_reading_metrics_needs_the_token(scraped: None, settings: Any) -> None:
     client = Client()
     refused = [
         {},
@@ -94,7 +94,7 @@ def test_nobody_without_the_token_reads_them(scraped: None, settings: Any) -> No
         assert client.get("/metrics", headers=headers).status_code == 404
 
 
-def test_without_its_database_nobody_is_told_old_numbers(scraped: None) -> None:
+def test_without_its_database_no_old_numbers_are_reported(scraped: None) -> None:
     there = connection.settings_dict["NAME"]
     connection.close()
     connection.settings_dict["NAME"] = "/nonexistent/database"
@@ -107,7 +107,7 @@ def test_without_its_database_nobody_is_told_old_numbers(scraped: None) -> None:
     assert b"nonexistent" not in answer.content
 
 
-def test_what_a_worker_did_is_counted(scraped: None, tmp_path: Path) -> None:
+def test_work_of_a_worker_is_counted(scraped: None, tmp_path: Path) -> None:
     user = make_user()
     turns = [
         {"tool_calls": [{"name": "glob", "input": {"pattern": "*"}},
@@ -316,7 +316,7 @@ def test_a_scrape_costs_the_same_however_many_runs_have_ended(
     assert "SCAN agents_run\n" not in f"{plan}\n"
 
 
-def test_nothing_is_counted_where_nobody_may_read_it(tmp_path: Path) -> None:
+def test_without_a_reader_nothing_is_counted(tmp_path: Path) -> None:
     forget_instruments()
     assert counters() is None
     user = make_user()

@@ -151,6 +151,6 @@ def test_origins_are_those_that_browsers_send() -> None:
         *("ftp://app.example.org", "file:///", "https://ok.example, *"),
     ],
 )
-def test_what_is_no_origin_is_refused(wrong: str) -> None:
+def test_an_invalid_origin_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  # the setting shows its own text
         origins(wrong)

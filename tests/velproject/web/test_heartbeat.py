@@ -17,7 +17,7 @@ from velproject.web import heartbeat
 
 
 @pytest.mark.slow
-def test_its_row_goes_with_it(tmp_path: Path) -> None:
+def test_its_row_is_removed_with_the_process(tmp_path: Path) -> None:
     site = migrated_site(tmp_path)
     site.environment["VEL_METRICS_TOKEN"] = "t" * 40
 

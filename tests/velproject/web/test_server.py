@@ -123,7 +123,7 @@ def test_a_socket_waits_for_its_reader_and_loses_nothing(port: int) -> None:
 
 
 @pytest.mark.slow
-def test_who_never_reads_is_cut_off(port: int) -> None:
+def test_a_client_that_never_reads_is_cut_off(port: int) -> None:
     _, ended = sent(port)
     with ask(port) as client:
         assert sent_at_last(port) < PARTS

@@ -162,7 +162,7 @@ SLOW = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", SLOW)
-def test_what_comes_byte_by_byte_is_cut(web: Web, what: str) -> None:
+def test_a_request_sent_byte_by_byte_is_cut(web: Web, what: str) -> None:
     begin, drop = SLOW[what]
     with web.connect(begin) as client:
         assert trickle(client, drop).startswith(TOO_SLOW)
@@ -178,20 +178,20 @@ def test_a_second_request_is_as_limited_as_the_first(web: Web) -> None:
 
 
 @pytest.mark.slow
-def test_a_connection_without_a_request_is_closed_without_a_word(web: Web) -> None:
+def test_a_connection_without_a_request_is_closed_without_an_answer(web: Web) -> None:
     with web.connect() as silent:
         assert silent.recv(1) == b""
 
 
 @pytest.mark.slow
-def test_who_does_not_take_the_end_of_an_answer_is_cut(web: Web) -> None:
+def test_a_client_that_does_not_read_the_end_is_cut(web: Web) -> None:
     with web.connect(b"GET /large HTTP/1.0\r\n\r\n") as client:
         assert is_answered(client, PATIENCE)
         web.wait_for_rest()
 
 
 @pytest.mark.slow
-def test_what_is_slow_and_honest_is_not_cut(web: Web) -> None:
+def test_a_slow_honest_request_is_not_cut(web: Web) -> None:
     """These connections are opened before one that trickles, and must still work after its end."""
     with ExitStack() as stack:
         upload = stack.enter_context(web.connect(CHUNKED))
@@ -219,7 +219,7 @@ def test_what_is_slow_and_honest_is_not_cut(web: Web) -> None:
 
 
 @pytest.mark.slow
-def test_who_waits_longest_for_a_request_makes_room() -> None:
+def test_the_longest_idle_connection_makes_room() -> None:
     with serving('{"connections": 3}') as web, ExitStack() as stack:
         first, second, third = (stack.enter_context(reusable(web)) for _ in range(3))
         first.sendall(PLAIN)

@@ -1,7 +1,7 @@
 """The commands of `vel`: a file or a folder for each subject.
 
 A file contains the options and the code of its commands, and lists them as `COMMANDS`. `TABLE` has
-their names and their help, because `vel --help` imports none of the files. The commands of features
+their names and their help: `vel --help` does not import these files. The commands of features
 are in `velproject.cli.lazy_group`.
 """
 
@@ -13,25 +13,23 @@ TABLE: Table = {
     _HERE + "accounts": {
         "secrets": "Encrypt stored passwords with a new key.",
         "token": "Create, list and revoke API tokens.",
-        "user": "Create accounts for the pages.",
+        "user": "Create accounts for the web pages and the API.",
     },
-    _HERE + "agents": {
-        "agents": "List, export, import, archive and erase agents, import AGENTS.md as a prompt."
-    },
-    _HERE + "demo": {"demo": "Run the demo: a real analysis, also without a key."},
-    _HERE + "features": {"features": "List features, and remove one with its tables."},
+    _HERE + "agents": {"agents": "Create, list, export, import, archive and erase agents."},
+    _HERE + "demo": {"demo": "Run the demo: a real analysis. Needs no key."},
+    _HERE + "features": {"features": "List features, or remove the tables of one."},
     _HERE + "machines": {
-        "doctor": "Check this machine and say how to mend it.",
-        "hosts": "List the hosts, drain one, declare one dead.",
-        "migrate": "Bring the database's tables up to date.",
+        "doctor": "Check this machine and show how to fix problems.",
+        "hosts": "List hosts, drain a host, or declare it dead.",
+        "migrate": "Update the database tables.",
         "up": "Start the web pages, the API and the workers.",
-        "worker": "Start workers only, for another supervisor to watch.",
+        "worker": "Start only workers, under your own supervisor.",
     },
-    _HERE + "prune": {"prune": "Remove old threads and other old rows, or erase some."},
+    _HERE + "prune": {"prune": "Remove old data, or erase threads."},
     _HERE + "runs": {
         "run": "Give an agent a task (the same as `vel TASK`).",
         "runs": "List, show, cancel and resume runs.",
-        "usage": "Show tokens and cost by day.",
+        "usage": "Show tokens and cost per day.",
     },
     _HERE + "schema": {"schema": "Print the OpenAPI document."},
     _HERE + "toolbox": {"toolbox": "Build Python environments that agents can use."},

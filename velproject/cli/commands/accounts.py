@@ -32,17 +32,17 @@ with late_imports:
 SCOPES = ["read", "run", "approve", "manage", "admin", "mcp"]
 
 
-@click.group(short_help="Create accounts for the pages.")
+@click.group(short_help="Create accounts for the web pages and the API.")
 def user() -> None:
-    """Manage accounts for the pages and the API."""
+    """Manage accounts for the web pages and the API."""
 
 
 @user.command("create")
 @click.argument("username", metavar="NAME")
 @persist_option
-@click.option("--admin", is_flag=True, help="May do everything, in the admin too.")
-@click.option("--approver", is_flag=True, help="May decide the approvals of all runs.")
-@click.option("--email", default="")
+@click.option("--admin", is_flag=True, help="Give it all permissions, including the admin.")
+@click.option("--approver", is_flag=True, help="Let it decide the requests of all runs.")
+@click.option("--email", default="", help="E-mail address of the account.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 def create_user(
     username: str,
@@ -60,7 +60,7 @@ def create_user(
         with interruptible():
             password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     else:
-        raise click.UsageError("Standard input is no terminal: use --password-stdin.")
+        raise click.UsageError("Standard input is not a terminal: use --password-stdin.")
     with database(persist), transaction.atomic():
         account = _save_account(username, password, admin=admin, email=email, approver=approver)
         more = " as administrator" if account.is_superuser else ""
@@ -68,7 +68,7 @@ def create_user(
 
 
 def _save_account(username: str, password: str, *, admin: bool, approver: bool, email: str) -> User:
-    """Create the account, or set the first password of one without any (the command line's own).
+    """Create the account, or set the first password of one without a password.
 
     An account that has a password is not changed: `vel` must not be a way to take it over.
     """
@@ -79,8 +79,8 @@ def _save_account(username: str, password: str, *, admin: bool, approver: bool, 
         user.set_unusable_password()
     elif user.has_usable_password():
         raise CliError(
-            f"{one_line(username)!r} has a password already: `python manage.py changepassword` "
-            "or the admin changes it."
+            f"{one_line(username)!r} already has a password. Change it in the admin or with "
+            "`python manage.py changepassword`."
         )
     try:
         validate_password(password, user)
@@ -122,16 +122,22 @@ def token() -> None:
     multiple=True,
     default=("read", "run"),
     show_default=True,
-    help="What it may do; repeat for several.",
+    help="Scope of the token; repeat for several.",
 )
-@click.option("--name", default="", help="What it is for.")
-@click.option("--days", type=click.IntRange(1, 3650), default=90, show_default=True)
+@click.option("--name", default="", help="Purpose of the token.")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=90,
+    show_default=True,
+    help="Days until it expires.",
+)
 def create_api_token(username: str, scopes: tuple[str, ...], name: str, days: int) -> None:
     """Create a token for USER and print it. It is not shown again."""
     token, secret = create_token(user_named(username), name=name, scopes=scopes, days=days)
     print(
         f"Token of {one_line(username)} for {', '.join(token.scopes)}, for {days} days. "
-        "It is shown this once:",
+        "It is shown only once:",
         file=sys.stderr,
     )
     print(secret)  # alone on standard output, so that a script can read it
@@ -142,7 +148,7 @@ def create_api_token(username: str, scopes: tuple[str, ...], name: str, days: in
 @with_database
 @json_option
 def list_tokens(username: str | None, as_json: bool) -> None:
-    """Show tokens by their first characters."""
+    """List tokens with their first characters."""
     tokens = ApiToken.objects.select_related("user")
     if username is not None:
         tokens = tokens.filter(user=user_named(username))
@@ -177,8 +183,8 @@ def revoke(prefix: str) -> None:
     found = list(valid.filter(prefix__startswith=prefix)[:2]) if len(prefix) >= 6 else []
     if len(found) != 1:
         raise CliError(
-            f"{'Several tokens begin' if len(found) > 1 else 'No valid token begins'} with "
-            f"{one_line(prefix)!r}: copy the prefix from `vel token list`."
+            f"{'Several tokens start' if len(found) > 1 else 'No valid token starts'} with "
+            f"{one_line(prefix)!r}. Copy the prefix from `vel token list`."
         )
     revoke_token(found[0].pk)
     print(f"{found[0].prefix}… is revoked.")
@@ -188,8 +194,8 @@ def user_named(username: str) -> User:
     user = get_user_model().objects.filter(username=username).first()
     if user is None:
         raise CliError(
-            f"There is no user {one_line(username)!r}: vel user create {one_line(username)} "
-            "makes one."
+            f"There is no user {one_line(username)!r}. Create one: vel user create "
+            f"{one_line(username)}"
         )
     return user
 
@@ -204,7 +210,7 @@ def state(token: ApiToken) -> str:
 
 @click.group(short_help="Encrypt stored passwords with a new key.")
 def secrets() -> None:
-    """Manage stored secrets: the URLs of databases."""
+    """Manage stored secrets, such as the URLs of databases."""
 
 
 @secrets.command("rotate")
@@ -219,8 +225,8 @@ def rotate() -> int:
     print(f"Encrypted with the first key: {done.encrypted}.")
     for place in done.unreadable:
         print(
-            f"vel: {one_line(place)} cannot be decrypted with any key: restore its key to "
-            "VEL_SECRET_KEYS and run this again, or enter it anew.",
+            f"vel: {one_line(place)} cannot be decrypted with any key. Add its key to "
+            "VEL_SECRET_KEYS and run this again, or enter the secret again.",
             file=sys.stderr,
         )
     return FAILED if done.unreadable else OK

@@ -1,4 +1,4 @@
-"""`vel agents`: agents as files, and import of their prompts."""
+"""`vel agents`: list, create, export, import, archive and erase agents."""
 
 from __future__ import annotations
 
@@ -51,25 +51,23 @@ MAX_FILE = 1_000_000
 """In bytes; a longer file is refused after it is read."""
 
 
-@click.group(
-    short_help="List, export, import, archive and erase agents, import AGENTS.md as a prompt."
-)
+@click.group(short_help="Create, list, export, import, archive and erase agents.")
 def agents() -> None:
-    """Manage agents. AGENT is a slug, or the beginning of an id."""
+    """Manage agents. AGENT is a slug or the start of an ID."""
 
 
 @agents.command("list")
 @with_database
 @json_option
 def list_agents(as_json: bool) -> None:
-    """Show the agents that you can use. `vel --agent SLUG TASK` gives one a task."""
+    """List the agents that you can use. `vel --agent SLUG TASK` gives one a task."""
     rows = agents_for(local_user()).select_related("owner").order_by("slug")
     if as_json:
         for agent in rows:
             print(json.dumps(_as_data(agent)))
         return
     if not rows:
-        print("No agents yet: vel agents new TEMPLATE makes one.", file=sys.stderr)
+        print("No agents yet. Create one: vel agents new TEMPLATE", file=sys.stderr)
         return
     print_table(
         ("AGENT", "NAME", "VERSION", "PROFILE", "OWNER", "DESCRIPTION"),
@@ -106,11 +104,11 @@ def _as_data(agent: Agent) -> dict[str, Any]:
 @click.argument("agent", metavar="AGENT")
 @click.argument("place", metavar="DIR|FILE", type=click.Path(path_type=Path))
 @with_database
-@click.option("--name", default="AGENTS.md", show_default=True, help="What the files are called.")
-@click.option("--accept-findings", is_flag=True, help="Keep text that the scanner suspects.")
-@click.option("--apply", is_flag=True, help="Do it. Without this nothing is changed.")
+@click.option("--name", default="AGENTS.md", show_default=True, help="Name of the files.")
+@click.option("--accept-findings", is_flag=True, help="Accept text that the scanner reports.")
+@click.option("--apply", is_flag=True, help="Store it. Without this, only show it.")
 def import_prompt(agent: str, place: Path, name: str, accept_findings: bool, apply: bool) -> None:
-    """Make the AGENTS.md files of a project the prompt of AGENT, as a new version of it.
+    """Use the AGENTS.md files of a project as the prompt of AGENT, in a new version.
 
     The prompt contains the files from the top of the repository down to DIR, each with a heading
     that names it. Without --apply, the command only shows the new prompt and the scanner's
@@ -126,11 +124,11 @@ def import_prompt(agent: str, place: Path, name: str, accept_findings: bool, app
     for file in files:
         print(f"{one_line(file.path)}  {len(file.content.encode()):,} bytes")
     if plan.after == plan.before:
-        print(f"{one_line(found.name)} has this prompt already.")
+        print(f"{one_line(found.name)} already has this prompt.")
         return
     show_findings(plan.findings)
     if not apply:
-        print("Nothing is changed yet: --apply stores it.")
+        print("Nothing was changed. Add --apply to store the prompt.")
         return
     stored = store_prompt(found.pk, plan, by=user, accept_findings=accept_findings)
     print(f"The prompt of {one_line(stored.name)} is stored as version {stored.version}.")
@@ -139,9 +137,11 @@ def import_prompt(agent: str, place: Path, name: str, accept_findings: bool, app
 @agents.command("export")
 @click.argument("agent", metavar="AGENT")
 @with_database
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="A file. Default: print it.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="File to write. Default: print it."
+)
 def export(agent: str, output: Path | None) -> None:
-    """Write AGENT as YAML: all of its definition, no secrets, the same bytes each time."""
+    """Write the definition of AGENT as YAML, without secrets. The output is reproducible."""
     found = _any_agent(agent)
     user = local_user()
     try:
@@ -155,18 +155,18 @@ def export(agent: str, output: Path | None) -> None:
         output.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise CliError(f"{output} cannot be written: {error.strerror}.") from None
-    print(f"{one_line(found.slug)} is in {output}.", file=sys.stderr)
+    print(f"Wrote {one_line(found.slug)} to {output}.", file=sys.stderr)
 
 
 @agents.command("import")
 @click.argument("file", metavar="FILE|-", type=click.File("rb"))
 @persist_option
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show the changes.")
+@click.option("--yes", is_flag=True, help="Import without asking.")
 def import_agent(file: BinaryIO, persist: Path | None, dry_run: bool, yes: bool) -> int:
-    """Create or update an agent from the YAML in FILE; an update makes one new version.
+    """Create or update an agent from the YAML in FILE. An update creates one new version.
 
-    Shows the changes and asks first. It needs the same permissions as the change in the admin.
+    Shows the changes and asks first. You need the same permissions as in the admin.
     """
     data = file.read(MAX_FILE + 1)
     with database(persist):
@@ -180,13 +180,13 @@ def import_agent(file: BinaryIO, persist: Path | None, dry_run: bool, yes: bool)
             _show(plan)
             if dry_run or not plan.changes_something:
                 return OK
-            if not yes and not click.confirm("Import it?", err=True):
+            if not yes and not click.confirm("Import these changes?", err=True):
                 return FAILED
             stored, _ = carry_out_import(text, by=user, known_tools=tools, base=plan.base)
         except InvalidAgentFile as error:
             for problem in error.problems:
                 print(visible(str(problem)), file=sys.stderr)
-            raise CliError("Nothing is imported.") from None
+            raise CliError("Nothing was imported.") from None
         except NotAllowed as error:
             raise CliError(how_to(user, error)) from None
         print(f"{one_line(stored.slug)} is stored as version {stored.version}.")
@@ -196,14 +196,14 @@ def import_agent(file: BinaryIO, persist: Path | None, dry_run: bool, yes: bool)
 @agents.command("schema")
 @with_settings
 def schema() -> None:
-    """Print the JSON schema of an agent's file."""
+    """Print the JSON schema of agent files."""
     print(json.dumps(agent_schema(), indent=2))
 
 
 @agents.command("templates")
 @with_settings
 def templates() -> None:
-    """Show the templates for new agents."""
+    """List the templates for new agents."""
     for template in agent_templates().values():
         needs = f" Needs: {template.needs}" if template.needs else ""
         print(f"{template.slug}: {template.description}{needs}")
@@ -212,7 +212,7 @@ def templates() -> None:
 @agents.command("new")
 @click.argument("template", metavar="TEMPLATE")
 @with_database
-@click.option("--name", default="", help="Default: the template's own.")
+@click.option("--name", default="", help="Name of the agent. Default: the template's name.")
 def new(template: str, name: str) -> None:
     """Create an agent from TEMPLATE (see `vel agents templates`)."""
     user = local_user()
@@ -222,7 +222,7 @@ def new(template: str, name: str) -> None:
         raise CliError(how_to(user, error)) from None
     except ServiceError as error:
         raise CliError(error.message) from None
-    print(f"{one_line(agent.name)} is there: vel --agent {agent.slug} TASK")
+    print(f"Created {one_line(agent.name)}. Use it: vel --agent {agent.slug} TASK")
 
 
 @agents.command("archive")
@@ -230,35 +230,35 @@ def new(template: str, name: str) -> None:
 @with_database
 @click.option("--undo", is_flag=True, help="Make it active again.")
 def archive(agent: str, undo: bool) -> None:
-    """Stop new runs of AGENT. Its runs, memory and versions stay."""
+    """Prevent new runs of AGENT. Vel keeps its runs, memory and versions."""
     found, user = _any_agent(agent), local_user()
     try:
         changed = set_active(found.pk, undo, by=user)
     except NotAllowed as error:
         raise CliError(how_to(user, error)) from None
     state = "active" if undo else "archived"
-    print(f"{one_line(found.slug)} is {state}{'' if changed else ' already'}.")
+    print(f"{one_line(found.slug)} is {'' if changed else 'already '}{state}.")
 
 
 @agents.command("erase")
 @click.argument("agent", metavar="AGENT")
 @with_database
-@click.option("--apply", is_flag=True, help="Do it. Without this nothing is removed.")
+@click.option("--apply", is_flag=True, help="Erase it. Without this, only show it.")
 def erase(agent: str, apply: bool) -> int:
-    """Remove an archived AGENT for good, with its conversations, memory, skills and versions.
+    """Erase an archived AGENT with its conversations, memory, skills and versions.
 
-    Totals of tokens and cost stay, and so does the audit log.
+    Vel keeps the totals of tokens and cost, and the audit log.
     """
     found, user = _any_agent(agent), local_user()
     use = use_of_agent(found)
     print(
         f"{one_line(found.slug)} has {len(use.threads):,} conversations, {use.runs:,} runs "
-        f"({use.open_runs:,} have not ended)."
+        f"({use.open_runs:,} active)."
     )
     if not apply:
         if found.is_active:
-            print(f"It is active: vel agents archive {found.slug}")
-        print("Nothing is removed yet: --apply erases it.")
+            print(f"It is active. Archive it first: vel agents archive {found.slug}")
+        print("Nothing was removed. Add --apply to erase it.")
         return OK
     try:
         gone = erase_agent(found, by=user)
@@ -268,8 +268,8 @@ def erase(agent: str, apply: bool) -> int:
         raise CliError(error.message) from None
     if not gone:
         print(
-            "Its conversations are erased. Files of them are still to be removed, here or on "
-            "another host: run the command again in some minutes.",
+            "The conversations are erased, but some of their files are not removed yet, here or on "
+            "another host. Run the command again in a few minutes.",
             file=sys.stderr,
         )
         return FAILED
@@ -284,15 +284,15 @@ def _any_agent(named: str) -> Agent:
 
 def _show(plan: ImportPlan) -> None:
     if not plan.changes_something:
-        print(f"{one_line(plan.slug)} is like this already.")
+        print(f"{one_line(plan.slug)} already matches this file.")
     for line in plan.diff:
         print(visible(line))
 
 
 def how_to(user: User, error: NotAllowed) -> str:
     return (
-        f"{error.message} This machine's account acts as {one_line(user.username)!r}: give that "
-        "user the permission in the admin, or make it an administrator."
+        f"{error.message} On this machine, you act as the user {one_line(user.username)!r}: give "
+        "it the permission in the admin, or make it an administrator."
     )
 
 

@@ -1,4 +1,4 @@
-"""`vel demo`: a whole task from its data to a report, also without a key and a network."""
+"""`vel demo`: a full task from data to report, which needs no key and no network."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ with late_imports:
     from velproject.cli.commands.runs.drive import Driver
 
 
-@click.command(short_help="Run the demo: a real analysis, also without a key.")
+@click.command(short_help="Run the demo: a real analysis. Needs no key.")
 @click.option(
     "--output",
     metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("demo-output"),
     show_default=True,
-    help="Copy the report and the chart here; it is made if it is not there.",
+    help="Directory for the report and the chart. Created if missing.",
 )
-@click.option("--no-toolbox", is_flag=True, help="Do not build its toolbox; use it if it is there.")
+@click.option("--no-toolbox", is_flag=True, help="Do not build the toolbox if it is missing.")
 @with_database
 def demo(output: Path, no_toolbox: bool) -> int:
     """Let the demo agent analyse four years of weather in the sandbox.
 
-    Without ANTHROPIC_API_KEY, an offline scripted model replaces it, with a message. It computes
-    with pandas in the toolbox `demo`, which is built on first use, or else with the standard
-    library. Exits with 0 only if the run was completed and the report and its pictures exist.
+    Without ANTHROPIC_API_KEY, an offline scripted model is used, and a message says so. It computes
+    with pandas in the toolbox `demo`, which is built on first use, or with the standard
+    library. Exits with 0 only if the run is completed and the report and its pictures exist.
     """
     output.mkdir(parents=True, exist_ok=True)
     owner = local_user()
@@ -70,8 +70,8 @@ def ensure_toolbox(display: Display) -> None:
         create_toolbox(DataSettings.now().toolboxes, request, IfPresent.KEEP, display.note)
     except (SandboxError, OSError) as error:
         display.note(
-            f"No toolbox, so the demo computes with the standard library: {one_line(str(error))} "
-            f"(vel toolbox create {TOOLBOX} {' '.join(TOOLBOX_PACKAGES)} says more)",
+            f"No toolbox, so the demo uses the standard library: {one_line(str(error))} "
+            f"(vel toolbox create {TOOLBOX} {' '.join(TOOLBOX_PACKAGES)} shows more)",
             "yellow",
         )
 
@@ -82,7 +82,7 @@ def keep_outputs(run: Run, output: Path, display: Display) -> int:
     for name, data in found.items():
         (output / name).write_bytes(data)
         display.note(f"{name}: {(output / name).absolute()}", "green")
-    display.note(f"All that happened: vel runs show {run.id}")
+    display.note(f"All events of the run: vel runs show {run.id}")
     missing = [name for name in demo_task(run).outputs if name not in found]
     if missing:
         display.note(f"The run ended without {' and '.join(missing)}.", "bold red")

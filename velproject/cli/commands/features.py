@@ -1,4 +1,4 @@
-"""`vel features`: which features are installed, and removing one with its tables."""
+"""`vel features`: list the installed features, or remove the tables of one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ with late_imports:
     from agents.services.errors import ServiceError
 
 
-@click.group(short_help="List features, and remove one with its tables.")
+@click.group(short_help="List features, or remove the tables of one.")
 def features() -> None:
     """Manage installed features: Vel's own, and those of VEL_APPS."""
 
 
-@features.command("list", short_help="The installed features.")
+@features.command("list", short_help="List the installed features.")
 @json_option
 @with_database
 def list_features(as_json: bool) -> None:
@@ -39,7 +39,7 @@ def list_features(as_json: bool) -> None:
 
 @features.command(short_help="Remove the tables of a feature.")
 @click.argument("label")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Remove without asking.")
 @with_database
 def remove(label: str, yes: bool) -> None:
     """Remove the tables of a feature, with all rows, and its permissions.
@@ -53,7 +53,7 @@ def remove(label: str, yes: bool) -> None:
         if not yes and not click.confirm(
             f"Remove the tables of {feature.label}, with {count} rows?", err=True
         ):
-            raise CliError("nothing was removed.", exit_code=FAILED)
+            raise CliError("Nothing was removed.", exit_code=FAILED)
         remove_feature(feature)
     except ServiceError as error:
         raise CliError(error.message, exit_code=FAILED) from None
@@ -63,7 +63,7 @@ def remove(label: str, yes: bool) -> None:
         if feature.name in FEATURES
         else f"remove {feature.name} from VEL_APPS"
     )
-    print(f"The tables of {feature.label} are removed. Now {setting}, before you start Vel again.")
+    print(f"Removed the tables of {feature.label}. Before you start Vel again, {setting}.")
 
 
 COMMANDS = [features]

@@ -37,7 +37,7 @@ with late_imports:
 
 
 ANSWERS = "idempotencykey"
-"""The name of stored answers in the output, as for all rows: that of their model."""
+"""The name of stored answers in the output: the name of their model, as for all rows."""
 
 
 class Days(click.ParamType):
@@ -50,11 +50,11 @@ class Days(click.ParamType):
     ) -> int:
         found = re.fullmatch(r"([0-9]{1,5})d?", str(value))
         if found is None or not 0 < int(found[1]) <= 36_500:
-            self.fail("write a number of days from 1 to 36500, as 90d", param, ctx)
+            self.fail("expected a number of days from 1 to 36500, such as 90d", param, ctx)
         return int(found[1])
 
 
-@click.command(short_help="Remove old threads and other old rows, or erase some.")
+@click.command(short_help="Remove old data, or erase threads.")
 @persist_option
 @json_option
 @click.option(
@@ -62,12 +62,12 @@ class Days(click.ParamType):
     "days",
     type=Days(),
     metavar="DAYS",
-    help="Threads that were quiet for so long, as 90d; else VEL_KEEP_THREADS.",
+    help="Age of removed threads, such as 90d. Default: VEL_KEEP_THREADS.",
 )
 @click.option("--thread", "threads", multiple=True, metavar="ID", help="Erase this thread.")
 @click.option("--user", metavar="NAME", help="Erase all threads of this user.")
-@click.option("--vacuum", is_flag=True, help="Give free space in the SQLite file back to the disk.")
-@click.option("--apply", is_flag=True, help="Do it. Without this nothing is removed.")
+@click.option("--vacuum", is_flag=True, help="Return free space in the SQLite file to the disk.")
+@click.option("--apply", is_flag=True, help="Remove the data. Without this, only show it.")
 def prune(
     persist: Path | None,
     as_json: bool,
@@ -79,12 +79,12 @@ def prune(
 ) -> int:
     """Remove data older than its retention setting (VEL_KEEP_…), or erase threads.
 
-    Threads are removed with their runs, files, uploads, snapshots and subagents. The totals of
-    tokens and cost stay, and so does the audit log. A thread with a run that has not ended is not
+    Threads are removed with their runs, files, uploads, snapshots and subagents. Vel keeps the
+    totals of tokens and cost, and the audit log. A thread with an active run is not
     removed. Without --apply, the command only shows the data that it would remove.
     """
     if days is not None and (threads or user):
-        raise click.UsageError("--older-than does not go with --thread or --user.")
+        raise click.UsageError("--older-than cannot be combined with --thread or --user.")
     if vacuum and not apply:
         raise click.UsageError("--vacuum needs --apply.")
     with database(persist):
@@ -109,8 +109,8 @@ def _named(threads: Iterable[str], user: str | None) -> list[Thread]:
         row = Thread.objects.filter(pk=name, root=None).first()
         if row is None:
             raise CliError(
-                f"There is no thread {one_line(name)!r}: "
-                f"{again('runs list --all --threads')} shows their ids."
+                f"There is no thread {one_line(name)!r}. "
+                f"List the IDs: {again('runs list --all --threads')}"
             )
         found.append(row)
     if user is not None:
@@ -144,7 +144,7 @@ def _erase(threads: list[Thread], user: str | None, *, apply: bool) -> tuple[int
                 answers |= would.answers
         except ServiceError as error:
             refused += 1
-            print(f"thread {thread.pk} stays: {error.message}", file=sys.stderr)
+            print(f"thread {thread.pk} was not removed: {error.message}", file=sys.stderr)
         else:
             stays.update(kept)
     owner = _user(user) if user is not None else None
@@ -170,22 +170,20 @@ def _tell(found: Counter[str], *, as_json: bool, apply: bool) -> None:
     for name, count in sorted(found.items()):
         print(f"{verb} {count:,} {name}")
     if not found:
-        print("Nothing is old enough." if not apply else "Nothing was removed.", file=sys.stderr)
+        print("No data is old enough." if not apply else "Nothing was removed.", file=sys.stderr)
     elif not apply:
-        print("Nothing was removed: add --apply to do it.", file=sys.stderr)
+        print("Nothing was removed. Add --apply to remove it.", file=sys.stderr)
 
 
 def _vacuum() -> None:
-    """Rewrite the database file, which needs its size again and no other writers."""
+    """Rewrite the database file. This needs free space of its size, and no other writers."""
     if connection.vendor != "sqlite":
-        raise CliError("--vacuum is for SQLite: PostgreSQL's autovacuum needs no help.")
+        raise CliError("--vacuum is only for SQLite. PostgreSQL does this automatically.")
     try:
         with connection.cursor() as cursor:
             cursor.execute("VACUUM")
     except OperationalError as error:
-        raise CliError(
-            f"The file could not be written anew: {error}. Stop vel up first."
-        ) from error
+        raise CliError(f"The file could not be rewritten: {error}. Stop vel up first.") from error
 
 
 COMMANDS = (prune,)

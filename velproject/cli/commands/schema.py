@@ -16,11 +16,11 @@ with late_imports:
 
 
 @click.command(short_help="Print the OpenAPI document.")
-@click.option("--yaml", "as_yaml", is_flag=True, help="As YAML.")
-@click.option("--server", default="/api/v1", show_default=True, help="Where the API is reached.")
+@click.option("--yaml", "as_yaml", is_flag=True, help="Print YAML instead of JSON.")
+@click.option("--server", default="/api/v1", show_default=True, help="Base URL of the API.")
 @with_settings
 def schema(as_yaml: bool, server: str) -> None:
-    """Print the OpenAPI 3.1 document of the REST API, from which clients are generated."""
+    """Print the OpenAPI 3.1 document of the REST API, for example to generate clients."""
     document = document_at(server)
     if as_yaml:
         print(safe_dump(document, sort_keys=False, allow_unicode=True), end="")

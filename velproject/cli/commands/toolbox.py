@@ -28,9 +28,9 @@ with late_imports:
 
 @click.group(short_help="Build Python environments that agents can use.")
 def toolbox() -> None:
-    """Manage Python environments that you build and that agents can only read.
+    """Manage Python environments that you build and that agents use read-only.
 
-    They are on this host, in the data directory. Name one in an agent, or with `--toolbox`.
+    They are stored on this host. Select one in an agent's settings, or with `--toolbox`.
     """
 
 
@@ -44,16 +44,16 @@ def toolbox() -> None:
     metavar="FILE",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     multiple=True,
-    help="Take requirements from this file; it may hold hashes, and no options.",
+    help="Requirements file; it may contain hashes, but no options.",
 )
-@click.option("--index-url", metavar="URL", default="", help="A package index; else pip's own.")
+@click.option("--index-url", metavar="URL", default="", help="Package index. Default: pip's index.")
 @click.option(
     "--allow-source",
     is_flag=True,
-    help="Let packages be built from source. That runs their code as you, outside of any sandbox.",
+    help="Build packages from source. This runs their code as you, outside the sandbox.",
 )
-@click.option("--replace", is_flag=True, help="Build it again; runs keep the old one to their end.")
-@click.option("--if-missing", is_flag=True, help="Do nothing when it is there and usable.")
+@click.option("--replace", is_flag=True, help="Build it again. Active runs keep the old one.")
+@click.option("--if-missing", is_flag=True, help="Do nothing if it exists and works.")
 def create(
     name: str,
     requirements: tuple[str, ...],
@@ -68,7 +68,7 @@ def create(
     For example: vel toolbox create data pandas matplotlib openpyxl pypdf
     """
     if replace and if_missing:
-        raise click.UsageError("--replace and --if-missing exclude each other.")
+        raise click.UsageError("--replace cannot be combined with --if-missing.")
     with database(prepare=False):
         if_present = IfPresent.KEEP if if_missing else IfPresent.REFUSE
         request = ToolboxRequest(name, requirements, files, index_url, allow_source)
@@ -94,7 +94,7 @@ def _build(request: ToolboxRequest, if_present: IfPresent) -> tuple[Toolbox, boo
 @json_option
 @with_settings
 def list_toolboxes(as_json: bool) -> None:
-    """Show the toolboxes of this host."""
+    """List the toolboxes of this host."""
     console = new_console()
     for name in toolbox_names(DataSettings.now().toolboxes):
         try:
@@ -125,9 +125,9 @@ def show(name: str, as_json: bool) -> int:
         return FAILED if problems else OK
     console = new_console()
     console.print(summary(found), style="bold")
-    console.print(f"Asked for: {one_line(', '.join(found.requirements), 1000)}")
+    console.print(f"Requirements: {one_line(', '.join(found.requirements), 1000)}")
     console.print(f"Built {found.built_at} for Python {found.python} ({found.abi})")
-    console.print(f"Lies in {found.environment}, sha256 {found.digest}")
+    console.print(f"Location: {found.environment}, sha256 {found.digest}")
     for distribution, version in found.distributions:
         console.print(f"  {one_line(distribution)} {one_line(version)}")
     for problem in problems:
@@ -139,17 +139,17 @@ def show(name: str, as_json: bool) -> int:
 @click.argument("name")
 @with_settings
 def remove(name: str) -> None:
-    """Remove NAME; runs that are using it keep it to their end."""
+    """Remove NAME. Active runs that use it keep it until they end."""
     base = DataSettings.now().toolboxes
     if not base.is_dir():
-        raise ToolboxError(f"There is no toolbox {name!r} on this host, and no other.")
+        raise ToolboxError(f"There is no toolbox {name!r}. This host has no toolboxes.")
     with open_store(base) as store:
         gone = store.remove(name)
     print(
         f"{name} is removed."
         if gone
-        else f"{name} is removed for new runs. Runs that use it keep it; the next `vel toolbox "
-        "create` or `remove` after their end clears it away."
+        else f"{name} is removed for new runs. Active runs keep it. After they end, the next `vel "
+        "toolbox create` or `remove` deletes its files."
     )
 
 

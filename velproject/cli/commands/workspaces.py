@@ -40,21 +40,21 @@ with late_imports:
 
 @click.group(short_help="List, archive and remove the files of threads.")
 def workspaces() -> None:
-    """Manage the files of threads on this machine, of all owners."""
+    """Manage the files of all users' threads on this machine."""
 
 
 @workspaces.command("list")
 @with_database
 @json_option
 def list_workspaces(as_json: bool) -> None:
-    """Show each workspace with its owner, age and size."""
+    """List the workspaces with their owners, ages and sizes."""
     rows = [as_data(kept) for kept in kept_workspaces()]
     if as_json:
         for row in rows:
             print(json.dumps(row))
         return
     if not rows:
-        print("No workspaces yet: the first run of a thread makes one.", file=sys.stderr)
+        print("No workspaces yet. The first run of a thread creates one.", file=sys.stderr)
         return
     print_table(
         ("THREAD", "OWNER", "QUIET FOR", "SIZE", "FILES", "TITLE"),
@@ -77,7 +77,7 @@ def list_workspaces(as_json: bool) -> None:
 @with_database
 @json_option
 def show(thread: str, as_json: bool) -> None:
-    """Show one workspace: its areas, snapshots and last changes."""
+    """Show the areas, snapshots and last changes of a workspace."""
     kept = find_workspace(thread)
     areas = {area: tree_size(kept.directory / area) for area in AREAS}
     steps = WorkspaceSnapshot.objects.filter(thread=thread)
@@ -104,14 +104,14 @@ def show(thread: str, as_json: bool) -> None:
     "days",
     type=click.IntRange(0, 36_500),
     metavar="DAYS",
-    help="Threads that were quiet for so long; else WORKSPACE_RETENTION_DAYS of the settings.",
+    help="Age of removed workspaces. Default: the setting WORKSPACE_RETENTION_DAYS.",
 )
-@click.option("--archive", is_flag=True, help="Write each into an archive first.")
-@click.option("--apply", is_flag=True, help="Do it. Without this nothing is removed.")
+@click.option("--archive", is_flag=True, help="Archive each workspace first.")
+@click.option("--apply", is_flag=True, help="Remove them. Without this, only show them.")
 def prune(days: int | None, archive: bool, apply: bool) -> int:
-    """Remove old workspaces with their snapshots, and those whose thread is gone.
+    """Remove old workspaces and those of deleted threads, with their snapshots.
 
-    Threads with a run that has not ended are not touched. Without --apply, the command only shows
+    Threads with an active run are not touched. Without --apply, the command only shows
     the workspaces that it would remove.
     """
     limit = RetentionSettings.now().WORKSPACE_RETENTION_DAYS if days is None else days
@@ -131,7 +131,7 @@ def prune(days: int | None, archive: bool, apply: bool) -> int:
             remove_workspace(kept)
         except (Conflict, OSError) as error:
             failed += 1
-            print(f"{kept.key} stays: {error}", file=sys.stderr)
+            print(f"{kept.key} was not removed: {error}", file=sys.stderr)
         else:
             print(f"removed {kept.key}  {size}  {what}")
     unused = 0
@@ -144,7 +144,7 @@ def prune(days: int | None, archive: bool, apply: bool) -> int:
         for name in remove_leftovers():
             print(f"removed {one_line(name)}")
     elif taken or unused:
-        print("Nothing was removed: add --apply to do it.", file=sys.stderr)
+        print("Nothing was removed. Add --apply to remove them.", file=sys.stderr)
     if not taken:
         print("No workspace is old enough.", file=sys.stderr)
     return 1 if failed else 0
@@ -158,10 +158,10 @@ def prune(days: int | None, archive: bool, apply: bool) -> int:
     "directory",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where it goes; else `archives` in the data directory.",
+    help="Target directory. Default: `archives` in the data directory.",
 )
 def archive(thread: str, directory: Path | None) -> None:
-    """Write a workspace into a tar.gz and print its path. The workspace stays."""
+    """Copy a workspace into a tar.gz archive and print its path."""
     try:
         _archive(find_workspace(thread), directory or DataSettings.now().archives)
     except Conflict as error:
@@ -173,7 +173,7 @@ def archive(thread: str, directory: Path | None) -> None:
 def _archive(kept: KeptWorkspace, directory: Path) -> None:
     target, done = archive_workspace(kept, directory)
     for path, why in done.left_out:
-        print(f"left out {one_line(shown_path(path))}: {one_line(why)}", file=sys.stderr)
+        print(f"skipped {one_line(shown_path(path))}: {one_line(why)}", file=sys.stderr)
     print(os.fspath(target))
 
 
@@ -187,7 +187,7 @@ def find_workspace(thread: str) -> KeptWorkspace:
             f"The thread {name} has no workspace: its files are in the database. "
             "`vel runs files RUN --to DIR` copies those of a run's thread."
         )
-    raise CliError(f"There is no workspace {name!r}: vel workspaces list shows them.")
+    raise CliError(f"There is no workspace {name!r}. List them: vel workspaces list")
 
 
 def as_data(kept: KeptWorkspace) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class _Unread:
 
 
 def entity_tag(managed: Managed, row: Any) -> str:
-    """Return the entity tag of a row. What the server computes does not change it."""
+    """Return the entity tag of a row. Computed fields do not change it."""
     defined = dump([str(row.pk), dict(managed.definition(row).data)])
     return f'"{hashlib.sha256(defined.encode()).hexdigest()[:32]}"'
 
@@ -63,7 +63,7 @@ class AdminRows:
             raise NotFound(f"This server has no admin of {managed.title} objects.")
         self.admin: Any = registered or managed.admin(managed.model, admin.site)  # type: ignore[misc]
         if not admin.site.has_permission(self.http):
-            raise NotAllowed(f"Managing {managed.title} objects is for staff, as in the admin.")
+            raise NotAllowed(f"Only staff can manage {managed.title} objects, as in the admin.")
 
     # Reading
 
@@ -107,7 +107,7 @@ class AdminRows:
 
     @sensitive_variables()
     def create(self, body: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Return the new row and what the response shows once."""
+        """Return the new row and the fields that are shown only once."""
         if not self.admin.has_add_permission(self.http):
             raise NotAllowed(f"This needs the permission {self._permission('add')}.")
         with self._quiet(), transaction.atomic():
@@ -135,7 +135,7 @@ class AdminRows:
             if needed:
                 raise NotAllowed(
                     f"Deleting this also deletes other objects ({', '.join(map(str, needed))}), "
-                    "which you may not delete."
+                    "which you have no permission to delete."
                 )
             if protected:
                 raise Conflict(f"This is in use: {_plain(protected[0])}", code="in_use")
@@ -171,7 +171,7 @@ class AdminRows:
 
     @sensitive_variables()
     def save(self, row: Any, body: dict[str, Any], *, change: bool) -> tuple[Any, dict[str, Any]]:
-        """Save a row with a checked body. Return it and what the response shows once."""
+        """Save a row with a checked body. Return it and the fields that are shown only once."""
         fixed = row if change else None
         kind = self.admin.get_form(self.http, fixed, change=change)
         self._refuse_fixed(row, body, kind, change)
@@ -283,8 +283,8 @@ class AdminRows:
 
     def _refused(self, verb: str, row: Any) -> str:
         return (
-            f"You may not {verb} this {self.managed.title}: it needs the permission "
-            f"{self._permission(verb)}, and what the admin asks of this object."
+            f"You cannot {verb} this {self.managed.title}. It requires the permission "
+            f"{self._permission(verb)} and the admin's permissions for this object."
         )
 
     @contextmanager
@@ -316,7 +316,7 @@ def rows_in_admin(request: Request, model: type[Model]) -> QuerySet[Any]:
     if not may_see_in_admin(request, model):
         meta = model._meta
         raise NotAllowed(
-            "Seeing those of others is for staff with the permission "
+            "Seeing objects of others requires staff status and the permission "
             f"{meta.app_label}.view_{meta.model_name}."
         )
     rows: QuerySet[Any] = admin.site._registry[model].get_queryset(request._request)

@@ -17,7 +17,7 @@ from agents.kernel.features import added_entries, collect
 from agents.models import TokenScope
 
 STAFF = "staff with "
-"""How the permission of an object of the admin begins."""
+"""The prefix of the permission of an object of the admin."""
 
 
 @dataclass(frozen=True, kw_only=True)

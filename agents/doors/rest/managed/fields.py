@@ -121,7 +121,7 @@ def body_field(field: forms.Field, *, required: bool) -> Field:
 def shown_field(field: forms.Field, column: str, name: str) -> Field:
     """Return the field `name` of a response for a field of a form and its column."""
     more: dict[str, Any] = {"help_text": str(field.help_text)}
-    if column != name:  # REST framework refuses a source that it would find by itself
+    if column != name:  # REST framework refuses a source equal to the field's name
         more["source"] = column
     null = {**more, "allow_null": not field.required}
     if isinstance(field, forms.BooleanField):

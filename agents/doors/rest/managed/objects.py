@@ -105,7 +105,7 @@ class Managed:
     """Saves a valid form, and returns the fields in `once`: the admin class, the request, the form,
     whether the object exists. None: `save_model` and `save_related`."""
     create: Callable[[Any, dict[str, Any]], tuple[Any, dict[str, Any]]] | None = None
-    """Creates a row from a body, with an `AdminRows`, if the admin has a form of its own for it."""
+    """Creates a row from a body, with an `AdminRows`, if the admin has a separate form for it."""
     change: Callable[[Any, Any, dict[str, Any]], None] | None = None
     """Called in the transaction of a change, before it, with an `AdminRows`, the row and the body.
     It can take fields of the body."""
@@ -122,7 +122,7 @@ class Managed:
 
     @property
     def accepts_key(self) -> bool:
-        """Whether a creation takes an `Idempotency-Key`. Nothing of a secret is stored with it."""
+        """Whether a creation accepts an `Idempotency-Key`, with which no secret may be stored."""
         return not self.once and all(own.shown is not None for own in self.own.values())
 
     @property
@@ -179,7 +179,7 @@ class Managed:
         """The response to a creation or a change."""
         if not self.once:
             return self.shown_shape
-        words = "What it has in addition to the object is shown this once, or is null."
+        words = "The additional fields are shown only in this response, or are null."
         return _serializer(self.shown_shape, f"Saved{self.camel}Shape", words, dict(self.once))
 
     @cached_property

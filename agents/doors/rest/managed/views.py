@@ -28,7 +28,7 @@ def endpoints(
 ) -> list[URLPattern]:
     """Return the URL patterns of the objects.
 
-    `rows` and `row` are views of the feature with methods of its own, which the others complete.
+    `rows` and `row` are views of the feature with additional methods. The others complete them.
     """
     one, name = f"{managed.rows}/<managed_id:key>", managed.name.replace("_", "-")
     patterns = [

@@ -69,13 +69,13 @@ def trail(approval: ApprovalRequest) -> list[TrailEntry]:
         outcome = Decision(approval.decision).label
         entries.append(TrailEntry(approval.decided_at, outcome, _name(approval.decided_by), reason))
     elif approval.status == ApprovalStatus.EXPIRED:
-        entries.append(TrailEntry(approval.expires_at, "expired: nobody decided in time"))
+        entries.append(TrailEntry(approval.expires_at, "expired without a decision"))
     elif approval.status == ApprovalStatus.CANCELLED:
         entries.append(TrailEntry(approval.run.ended_at, "withdrawn: the run has ended"))
     elif approval.status == ApprovalStatus.SUPERSEDED:
         later = ApprovalRequest.objects.filter(tool_call=approval.tool_call, id__gt=approval.pk)
         at = later.order_by("id").values_list("created_at", flat=True).first()
-        entries.append(TrailEntry(at, "asked anew: it has changed"))
+        entries.append(TrailEntry(at, "replaced by a new request: it has changed"))
     return entries
 
 

@@ -22,7 +22,7 @@ from agents.states import Decision
 SEVERAL_AT_ONCE = 100
 """Maximum number of requests on one page."""
 
-_TOO_LONG = "It is too long to be shown beside the others. Decide it on its own page."
+_TOO_LONG = "Too long for this page. Decide it on its own page."
 
 
 class DecideSeveral(JournalAdmin):

@@ -104,8 +104,8 @@ class _WithoutLongInputs(ChangeList):
 class ApprovalRequestAdmin(DecideSeveral):
     """The admin of requests. Decisions go through `decide`, bound to the digest on the page.
 
-    Requires the permission to approve, for all agents or for the request's agent. Owners who decide
-    requests of their own runs use the pages outside the admin.
+    Requires the permission to approve, for all agents or for the request's agent. Owners decide
+    requests of their runs on the pages outside the admin.
     """
 
     page_template = "admin/agents/approvalrequest/decide.html"

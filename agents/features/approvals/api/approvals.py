@@ -36,7 +36,10 @@ class Approvals(ApiView):
     scopes: ClassVar = {"GET": TokenScope.READ}
 
     @operation(
-        "list_approvals", "List requests", query=ApprovalListQuery, answer=Page(ApprovalShape)
+        "list_approvals",
+        "List approval requests",
+        query=ApprovalListQuery,
+        answer=Page(ApprovalShape),
     )
     def get(self, request: Request) -> Response:
         query = read_query(ApprovalListQuery, request)
@@ -72,7 +75,7 @@ class OneApproval(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 
-    @operation("get_approval", "Read a request", answer=ApprovalShape)
+    @operation("get_approval", "Read an approval request", answer=ApprovalShape)
     def get(self, request: Request, approval_id: str) -> Response:
         return Response(show_approval(person(request), approval_id))
 
@@ -84,11 +87,12 @@ class DecideApproval(ApiView):
 
     @operation(
         "decide_approval",
-        "Decide a request",
+        "Decide an approval request",
         body=DecisionBody,
         answer=ApprovalShape,
         errors=(409,),
-        description="`digest` is that of the request, and stands for exactly what it shows.",
+        description="`digest` is the digest of the request. It identifies "
+        "exactly the displayed content.",
     )
     def post(self, request: Request, approval_id: str) -> Response:
         user = person(request)

@@ -65,12 +65,12 @@ class RehearsePolicy(ApiView):
     scopes: ClassVar = {"POST": TokenScope.READ}
 
     @operation(
-        "rehearse_policy", "Try a policy on past calls", body=RehearsalBody, answer=RehearsalShape
+        "rehearse_policy", "Test a policy on past calls", body=RehearsalBody, answer=RehearsalShape
     )
     def post(self, request: Request, agent_id: str) -> Response:
         user = person(request)
         if not request.user.has_perm("agents.change_agent"):
-            raise NotAllowed("Only people who may change agents try a policy on past calls.")
+            raise NotAllowed("Only users who can change agents can test a policy on past calls.")
         body = read_body(RehearsalBody, request)
         days = body.pop("days")
         agent = agent_named(Agent.objects.all(), agent_id)

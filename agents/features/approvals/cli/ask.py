@@ -154,7 +154,7 @@ def parsed_input(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CliError(f"The input is not JSON: {error}.") from None
     if not isinstance(value, dict):
-        raise CliError("The input must be a JSON object, the whole that should run instead.")
+        raise CliError("The input must be a JSON object: the complete input that runs instead.")
     return value
 
 
@@ -163,7 +163,7 @@ def content_of(path: Path, kind: ProposalKind) -> dict[str, Any]:
     with path.open("rb") as file:
         data = file.read(kind.most_bytes + 1)
     if len(data) > kind.most_bytes:
-        raise CliError(f"{path} is larger than {kind.most_bytes:,} bytes, the most for a file.")
+        raise CliError(f"{path} is larger than {kind.most_bytes:,} bytes, the limit for a file.")
     try:
         return {"content": data.decode()}
     except UnicodeDecodeError:

@@ -42,8 +42,10 @@ with late_imports:
 DECISIONS = ["approve", "edit", "reject", "respond"]
 
 _digest = click.option("--digest", help="Refuse unless the request still has this digest.")
-_yes = click.option("--yes", is_flag=True, help="Do not show it and ask again at a terminal.")
-_input = click.option("--input", "input_json", metavar="JSON", help="What runs instead, whole.")
+_yes = click.option("--yes", is_flag=True, help="Do not show the request and ask for confirmation.")
+_input = click.option(
+    "--input", "input_json", metavar="JSON", help="The complete input that runs instead."
+)
 _requests = click.argument("request_ids", metavar="REQUEST…", nargs=-1, required=True)
 
 
@@ -76,7 +78,7 @@ def approve(
         terms |= {"days": days} if days is not None else {}
         terms |= {"max_uses": uses} if uses is not None else {}
     elif pattern or everybody or days is not None or uses is not None:
-        raise click.UsageError("--pattern, --days, --uses and --everybody go with --always.")
+        raise click.UsageError("--pattern, --days, --uses and --everybody require --always.")
     return _decide("approve", always=terms, **arguments)
 
 
@@ -114,7 +116,9 @@ def edit(
 ) -> int:
     """Approve a request with changes."""
     if sum([input_json is not None, content_file is not None, in_editor]) != 1:
-        raise click.UsageError("Give one of --input JSON, --content-file FILE and --editor.")
+        raise click.UsageError(
+            "Expected exactly one of --input JSON, --content-file FILE and --editor."
+        )
     with database(persist):
         request = by_id(requests_with_rows(), request_id, "request")
         bound = digest or request.digest
@@ -151,7 +155,7 @@ def edit(
 def decide(request_id: str, decision: str, input_json: str | None, **arguments: Any) -> int:
     """Approve, edit, reject, or answer in the tool's place."""
     if (decision == "edit") != (input_json is not None):
-        raise click.UsageError("`edit` goes with --input JSON, and --input goes with `edit` only.")
+        raise click.UsageError("`edit` requires --input JSON, and --input requires `edit`.")
     return _decide(decision, request_ids=[request_id], input_json=input_json, **arguments)
 
 
@@ -173,7 +177,7 @@ def _decide(
     reports it.
     """
     if digest is not None and len(request_ids) > 1:
-        raise click.UsageError("--digest goes with one request.")
+        raise click.UsageError("--digest requires exactly one request.")
     with database(persist):
         terms = GrantTerms(**always) if always is not None else None
         given = parsed_input(input_json) if input_json is not None else None
@@ -221,6 +225,6 @@ def _record(request: ApprovalRequest, answer: DecisionRequest) -> None:
     run.refresh_from_db()
     print(f"{tool}: {answer.decision}.")
     if run.status == RunStatus.WAITING:
-        print("The run waits for more: vel approvals list shows it.")
+        print("The run waits for more decisions: vel approvals list shows them.")
     elif run.executor != POOL and is_orphan(run):
-        print(f"The run goes on with: {again(f'runs resume {root_of(run).id}')}")
+        print(f"To continue the run: {again(f'runs resume {root_of(run).id}')}")

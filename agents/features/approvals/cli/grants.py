@@ -34,7 +34,7 @@ def grants() -> None:
 @json_option
 @click.option("--all", "ended_too", is_flag=True, help="Also those that have ended.")
 def list_grants(as_json: bool, ended_too: bool) -> None:
-    """Show grants that you gave, that cover your runs, or that you may revoke; newest first."""
+    """Show your grants, grants for your runs, and grants that you can revoke, newest first."""
     found = grants_for(local_user())
     if not ended_too:
         found = good_grants(found)

@@ -63,7 +63,7 @@ def show(agent: str, as_json: bool) -> None:
         ("interrupt_on", Text(one_line(tool, 40)), _asks(value), _decisions(value))
         for tool, value in spec.interrupt_on.items()
     ]
-    rest = [("effect", "*", "ask", "what reaches outside; the rest is allowed")]
+    rest = [("effect", "*", "ask", "calls with the effect external; others are allowed")]
     proposals = [
         (kind.name, kind.rule, "ask", "always, unless a rule denies it")
         for kind in proposal_kinds().values()

@@ -54,8 +54,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FILTERS = [
     click.option("--agent", default="", metavar="SLUG", help="Only of this agent's runs."),
     click.option("--tool", default="", help="Only of this tool."),
-    click.option("--kind", default="", metavar="NAME", help="Only of this kind, as tool."),
-    click.option("--run", default="", help="Only of the run whose id begins so."),
+    click.option("--kind", default="", metavar="NAME", help="Only of this kind, for example tool."),
+    click.option(
+        "--run", default="", help="Only of the run with this id, or its first characters."
+    ),
     click.option("--expiring", is_flag=True, help="Only those that expire, the next one first."),
 ]
 _HEADS = ("REQUEST", "AGENT", "RUN", "STATUS", "AGE", "EXPIRES", "TOOL", "INPUT")

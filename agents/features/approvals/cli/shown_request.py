@@ -1,4 +1,4 @@
-"""A request for approval on a terminal: in full, so that nobody approves hidden content."""
+"""An approval request on a terminal, shown in full: people must not approve hidden content."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def _show_background(background: Background, console: Console) -> None:
     lines = ["The agent's reason:", *(f"│ {line}" for line in reason)]
     sources = background.sources
     lines.append(
-        "Read before, and perhaps written by others:"
+        "Content that it had read, which others may have written:"
         if sources
-        else "It had read nothing that others may have written."
+        else "It had read no content that others may have written."
     )
     lines += [
         f"│ {one_line(source['tool'], 40)} {one_line(source['source'], 200)}" for source in sources

@@ -72,11 +72,11 @@ def decide_several(request: PersonRequest) -> HttpResponse:
     results: list[dict[str, Any]] = []
     problem = ""
     if decision not in (Decision.APPROVE, Decision.REJECT):
-        problem = "Several at once can be approved or rejected."
+        problem = "You can only approve or reject several requests together."
     elif not selected:
         problem = "Select some requests first."
     elif len(selected) > SEVERAL:
-        problem = f"At most {SEVERAL} at once."
+        problem = f"Select at most {SEVERAL} requests."
     else:
         results = [_decide_selected(each, decision, reason, request) for each in selected]
     if _wants_json(request):
@@ -164,13 +164,13 @@ def _finite(text: str) -> float:
 
 
 def _refuse_number(text: str) -> NoReturn:
-    raise InvalidRequest(f"{text[:40]} is no number that JSON knows.")
+    raise InvalidRequest(f"{text[:40]} is not a valid JSON number.")
 
 
 def _text(typed: str) -> str:
     text = typed.replace("\r\n", "\n")
     if "\x00" in text:
-        raise InvalidRequest("The text holds a NUL character: leave it out.")
+        raise InvalidRequest("The text contains a NUL character. Remove it.")
     if len(text) > REASON_CHARACTERS:
         raise InvalidRequest(f"The text is longer than {REASON_CHARACTERS:,} characters.")
     return text

@@ -48,7 +48,7 @@ _DIALECTS = {
 
 
 def parsed(target: DatabaseTarget) -> UrlParts:
-    """The parts of the target's URL. Raises QueryFailed."""
+    """Return the parts of the target's URL. Raises QueryFailed."""
     if target.parts is not None:
         return target.parts
     try:
@@ -87,7 +87,7 @@ def without_secrets(text: str, target: DatabaseTarget) -> str:
 
 
 with lazy_modules:
-    # Takes 0.2 s, which commands without such a database should not pay.
+    # Takes 0.2 s, which commands without a database should not pay.
     from sqlalchemy import exc
     from sqlalchemy.engine import url as engine_url
 
@@ -200,13 +200,13 @@ def checked_url(url: str, *, resolve: bool = False) -> str:
 @sensitive_variables()
 def _parsed(url: str) -> engine_url.URL:
     if len(url) > 2_000 or re.search(r"[\x00-\x1f\x7f]", url):
-        raise AddressRefused("It is too long or holds control characters.")
+        raise AddressRefused("It is too long or contains control characters.")
     try:
         parts = engine_url.make_url(url)
     except (exc.ArgumentError, ValueError):
         # Their messages can contain the password, for example if it has an unquoted @ or : in it.
         raise AddressRefused(
-            "It is no URL of a database: write postgresql://user:password@host:port/name or "
+            "It is not the URL of a database. Write postgresql://user:password@host:port/name or "
             "sqlite:////absolute/path (a character such as @ in a password is %40)."
         ) from None
     driver = _DRIVERS.get(parts.drivername)
@@ -225,8 +225,7 @@ def _check_parameters(query: Mapping[str, Any], known: Mapping[str, re.Pattern[s
         form = known.get(name)
         if form is None:
             raise AddressRefused(
-                "Its parameters hold one that is not allowed: behind the question mark may stand "
-                f"{', '.join(known)}."
+                f"One of its parameters is not allowed. Allowed parameters: {', '.join(known)}."
             )
         if not isinstance(value, str) or not form.fullmatch(value):
             raise AddressRefused(
@@ -238,14 +237,16 @@ def _check_parameters(query: Mapping[str, Any], known: Mapping[str, re.Pattern[s
 
 def _check_server(parts: engine_url.URL) -> None:
     if not parts.host or not _HOST.fullmatch(parts.host):
-        raise AddressRefused("Name one host, as postgresql://user:password@db.example.org/name.")
+        raise AddressRefused(
+            "Name exactly one host, for example postgresql://user:password@db.example.org/name."
+        )
     if not parts.database or not _NAME.fullmatch(parts.database):
-        raise AddressRefused("Name the database behind the host, as …@db.example.org/name.")
+        raise AddressRefused("Name the database after the host, for example …@db.example.org/name.")
     if not parts.username or not _USER.fullmatch(parts.username):
         raise AddressRefused("Name the user: postgresql://user:password@host/name.")
     if parts.port is not None and not 0 < parts.port < 65_536:
         raise AddressRefused(
-            "Its port is none: write 1 to 65535, or leave it out for the usual one."
+            "Its port is invalid. Write 1 to 65535, or omit the port for the default one."
         )
 
 
@@ -254,7 +255,7 @@ def _checked_file(parts: engine_url.URL) -> str:
     form = f"{parts.drivername}:////absolute/path"
     if parts.host or parts.username or parts.password or parts.query:
         kind = "A SQLite" if parts.drivername == SQLITE else "A DuckDB"
-        raise AddressRefused(f"{kind} URL is a path alone: {form}.")
+        raise AddressRefused(f"{kind} URL contains only a path: {form}.")
     if not parts.database or not parts.database.startswith("/"):
         raise AddressRefused(f"Name the file by its absolute path: {form}.")
     try:
@@ -262,12 +263,12 @@ def _checked_file(parts: engine_url.URL) -> str:
         found = place.stat()
     except (OSError, RuntimeError):  # RuntimeError: a loop of links
         raise AddressRefused(
-            "There is no such file on this host, or this account may not look at it."
+            "The file does not exist on this host, or this account cannot read it."
         ) from None
     if not stat.S_ISREG(found.st_mode):
-        raise AddressRefused("Its path names no file.")
+        raise AddressRefused("Its path is not a file.")
     if place.is_relative_to(DataSettings.now().DATA_DIR.resolve()) or _is_own_file(place):
-        raise AddressRefused("This is Vel's own database, or lies in Vel's data directory.")
+        raise AddressRefused("This is Vel's own database, or a file in Vel's data directory.")
     return parts.set(database=str(place)).render_as_string(hide_password=False)
 
 

@@ -83,8 +83,8 @@ class ChangeLimit:
             raise too_many(self._target)
         if self._bytes < 0:
             raise QueryFailed(
-                f"The rows that it changes take more than {self._target.max_bytes:,} bytes: "
-                "change fewer at once.",
+                f"The rows that it changes take more than {self._target.max_bytes:,} bytes: change "
+                "fewer rows in one statement.",
                 "too_much",
             )
         return row
@@ -92,8 +92,8 @@ class ChangeLimit:
 
 def too_many(target: DatabaseTarget) -> QueryFailed:
     return QueryFailed(
-        f"It changes more than {target.max_rows:,} rows, which the connection does not allow "
-        "at once: change fewer.",
+        f"It changes more than {target.max_rows:,} rows, the limit of the connection: change fewer "
+        "rows in one statement.",
         "too_much",
     )
 
@@ -105,8 +105,8 @@ def unstable_columns(one: Changes, other: Changes) -> Unstable:
     """
     if digest_of(one, None) != digest_of(other, None):
         raise QueryFailed(
-            "Tried twice, it changed other rows each time, so nobody can be shown what it does. "
-            "Name the rows by their keys; or others wrote at this moment: try again.",
+            "Two trials changed different rows, so its effect cannot be shown for approval. Name "
+            "the rows by their keys. If others wrote at the same time, try again.",
             "unstable",
         )
     return frozenset(

@@ -54,7 +54,7 @@ def with_simple_values(params: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def json_text(value: Any) -> str:
-    """Return a list or an object as JSON, with text for what JSON does not have."""
+    """Return a list or an object as JSON, with text for values that JSON does not support."""
     return json.dumps(value, default=_in_json)
 
 

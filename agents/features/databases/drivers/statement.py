@@ -31,7 +31,7 @@ _EMPTY = re.compile(r"(?:\s|;|--[^\n]*+(?:\n|\Z)|/\*(?!!).*?\*/)*+", re.DOTALL)
 
 
 def is_empty(query: str) -> bool:
-    """Return whether there is nothing but comments and semicolons."""
+    """Return whether there are only comments and semicolons."""
     return _EMPTY.fullmatch(query) is not None
 
 

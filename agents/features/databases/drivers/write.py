@@ -47,8 +47,8 @@ class NotAsShown(QueryFailed):
 
     def __init__(self) -> None:
         super().__init__(
-            "The rows have changed since this was shown, so nothing was written. Make the call "
-            "again: it is shown anew.",
+            "The rows have changed since the approval, so nothing was written. Make the call again "
+            "for a new approval.",
             "changed",
         )
 
@@ -66,7 +66,7 @@ def try_sql(
         first = ask_to_try(target, own, cancel, query, given)
         second = ask_to_try(target, own, cancel, query, given)
     if not first.tables and not second.tables:
-        raise QueryFailed("No row fits: the statement would change nothing.", "no_change")
+        raise QueryFailed("No row matches, so the statement would change nothing.", "no_change")
     unstable = unstable_columns(first, second)
     return {
         "database": target.name,
@@ -164,7 +164,7 @@ def execute_sql(
 def _check_text(query: str) -> None:
     """Refuse a NUL character, at which drivers would cut the statement, and an empty one."""
     if "\0" in query:
-        raise QueryFailed("A statement has no NUL characters.", "invalid")
+        raise QueryFailed("A statement cannot contain NUL characters.", "invalid")
     if is_empty(query):
         raise QueryFailed("The statement is empty.", "invalid")
 

@@ -61,7 +61,9 @@ async def run_write(context: ToolContext, given: ExecuteSqlInput) -> ToolResult:
     """Make the approved changes. The result is correct even if the call is cancelled."""
     approved = context.approved
     if approved is None:
-        return error("Nobody has approved what this statement does; nothing was written.", "denied")
+        return error(
+            "The effect of this statement was not approved; nothing was written.", "denied"
+        )
 
     def work(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> ToolResult:
         return _result(write.write_sql(target, given.query, given.params, own, cancel, approved))

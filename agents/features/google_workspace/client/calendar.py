@@ -140,7 +140,8 @@ class Calendars:
                 return {"created": False, "note": "It is there already.", **event_of(there)}
             return {"created": True, **event_of(said)}
         raise GoogleFailed(
-            "This very event was made and deleted too often: change something in it.", "conflict"
+            "An identical event was created and deleted too often. Change a detail of it.",
+            "conflict",
         )
 
     def update(
@@ -188,7 +189,7 @@ class Calendars:
         there = self._event(calendar_id, event)
         own = next((one for one in there.get("attendees") or () if one.get("self")), None)
         if own is None:
-            raise GoogleFailed("Nobody is invited by this event on this calendar.", "not_invited")
+            raise GoogleFailed("This calendar is not invited to the event.", "not_invited")
         said = {"email": own["email"], "responseStatus": answer}
         if comment:
             said["comment"] = comment

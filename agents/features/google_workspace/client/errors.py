@@ -43,8 +43,8 @@ class KeyProblem(Exception):
 def missing_scope(scopes: tuple[str, ...]) -> GoogleFailed:
     wanted = f"the scope {scopes[0]}" if scopes else "another scope"
     return GoogleFailed(
-        f"The Google credential may not do this: it needs {wanted}. Tell the user to connect "
-        "Google again under Connections with it.",
+        f"The Google credential has no permission for this: it needs {wanted}. Ask the user to "
+        "connect Google again under Connections with it.",
         "missing_scope",
         status=403,
     )
@@ -82,7 +82,7 @@ def refusal(
             ("not_found"),
         )
     elif status == 412:
-        text = "It has changed since it was read: read it again and decide anew."
+        text = "It has changed since it was read: read it again and decide again."
         code = "changed_meanwhile"
     elif status == 410:
         text, code = "It was deleted.", "gone"

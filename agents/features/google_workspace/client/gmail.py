@@ -100,10 +100,12 @@ class Mailbox:
         found = next((item for item in files if item.part == part), None)
         if found is None:
             known = ", ".join(f"{item.part} ({item.name})" for item in files[:20]) or "none"
-            raise GoogleFailed(f"The message has no such part; its files are: {known}.", "no_part")
+            raise GoogleFailed(
+                f"The message has no attachment with this id. Its files are: {known}.", "no_part"
+            )
         if found.size > most:
             raise GoogleFailed(
-                f"The file has {found.size:,} bytes, and {most:,} are taken at most.", "too_large"
+                f"The file has {found.size:,} bytes. The limit is {most:,} bytes.", "too_large"
             )
         return found, mail.decoded_bytes(found.data or self._data(message_id, found.attachment_id))
 

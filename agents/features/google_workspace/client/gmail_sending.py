@@ -88,7 +88,7 @@ _MINUTE_MS = 60_000
 
 
 def send(session: GoogleSession, letter: Letter, mark: str, thread_id: str = "") -> dict[str, Any]:
-    """Send once: id, thread_id. Raises `GoogleFailed`, whose `sent` has the known result."""
+    """Send once: id, thread_id. Raises `GoogleFailed` with the known result as `sent`."""
     said = _deliver(
         session, ("messages", "send"), access.SEND_MAIL, composed(letter, mark), thread_id
     )

@@ -47,7 +47,7 @@ class Answer:
             value = None
         if not isinstance(value, dict):
             raise GoogleFailed(
-                "Google's answer is no JSON: an operator should look at the address that is set.",
+                "Google's answer is not JSON. An operator should check the configured address.",
                 "malformed",
                 status=self.status,
             )
@@ -157,7 +157,9 @@ def ask(
     """
     seconds = until - time.monotonic()
     if seconds <= 0:
-        raise GoogleFailed("There was no time left to ask Google: ask for less.", "timeout")
+        raise GoogleFailed(
+            "The time limit was reached before the request to Google. Request less.", "timeout"
+        )
     request = _Request(url, data=body, headers=dict(headers), method=method)
     with _Deadline(seconds) as deadline:
         request.deadline = deadline
@@ -166,7 +168,7 @@ def ask(
         except HTTPError as error:
             response = error
         except (URLError, HTTPException, OSError, ValueError) as error:
-            # Raised without its cause, whose traceback could show the request's headers.
+            # Raised without its cause: its traceback could show the request's headers.
             unknown = writes and not _never_sent(error)
             raise unreachable(_reason(error, deadline), unknown=unknown) from None
         try:

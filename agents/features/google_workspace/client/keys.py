@@ -77,12 +77,14 @@ def read_key(text: str, *, subject: str = "", scopes: tuple[str, ...] = ()) -> G
     kind = given.get("type")
     unknown = [scope for scope in scopes if scope not in KNOWN]
     if unknown:
-        raise KeyProblem("access: Not known here. Choose among those that are offered.")
+        raise KeyProblem("access: Unknown value. Choose from the offered values.")
     if kind == "service_account":
         return _service_account(given, subject.strip(), scopes)
     if kind == "authorized_user":
         if subject.strip():
-            raise KeyProblem("subject: A refresh token acts as who granted it: leave this empty.")
+            raise KeyProblem(
+                "subject: Leave this empty. A refresh token acts as the user who granted it."
+            )
         return GoogleKey(
             "authorized_user",
             identity=_text(given, "client_id"),
@@ -99,7 +101,7 @@ def read_key(text: str, *, subject: str = "", scopes: tuple[str, ...] = ()) -> G
 @sensitive_variables()
 def _object(text: str) -> dict[str, Any]:
     if len(text) > MAX_KEY:
-        raise KeyProblem(f"key: It has over {MAX_KEY:,} characters: that is no such file.")
+        raise KeyProblem(f"key: It has over {MAX_KEY:,} characters, so it is not a key file.")
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):
@@ -113,19 +115,21 @@ def _object(text: str) -> dict[str, Any]:
 def _text(given: dict[str, Any], name: str) -> str:
     value = given.get(name)
     if not isinstance(value, str) or not _TEXT.fullmatch(value):
-        raise KeyProblem(f"key: The JSON has no proper {name}.")
+        raise KeyProblem(f"key: The JSON has no valid {name}.")
     return value
 
 
 @sensitive_variables()
 def _service_account(given: dict[str, Any], subject: str, scopes: tuple[str, ...]) -> GoogleKey:
     if not ADDRESS.fullmatch(subject):
-        raise KeyProblem("subject: Say whom the service account acts as, by e-mail address.")
+        raise KeyProblem(
+            "subject: Enter the e-mail address of the user that the service account acts as."
+        )
     if not scopes:
-        raise KeyProblem("access: Choose what the service account may do.")
+        raise KeyProblem("access: Choose at least one permission of the service account.")
     pem = given.get("private_key")
     if not isinstance(pem, str):
-        raise KeyProblem("key: The JSON has no proper private_key.")
+        raise KeyProblem("key: The JSON has no valid private_key.")
     _check_private_key(pem)
     return GoogleKey(
         "service_account",
@@ -140,4 +144,4 @@ def _service_account(given: dict[str, Any], subject: str, scopes: tuple[str, ...
 @sensitive_variables()
 def _check_private_key(pem: str) -> None:
     if not signing.is_private_key(pem):
-        raise KeyProblem("key: Its private_key is no RSA key of 2048 bits or more.")
+        raise KeyProblem("key: Its private_key is not an RSA key of at least 2048 bits.")

@@ -119,7 +119,7 @@ def read_token(said: dict[str, Any], asked: tuple[str, ...] = ()) -> AccessToken
     """Return the token of an answer. Raises `GoogleFailed`."""
     text, lives = said.get("access_token"), said.get("expires_in", 3600)
     if not isinstance(text, str) or not text.isascii() or not text.isprintable() or not text:
-        raise GoogleFailed("Google's answer holds no access token.", "malformed")
+        raise GoogleFailed("Google's answer contains no access token.", "malformed")
     seconds = float(lives) if isinstance(lives, int | float) else 0.0
     granted = said.get("scope")
     scopes = granted.split() if isinstance(granted, str) else asked

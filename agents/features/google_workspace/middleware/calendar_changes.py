@@ -79,7 +79,7 @@ class UpdateEventInput(GoogleInput):
         if self.start is not None and self.end is not None:
             _check_times(self.start, self.end, self.time_zone)
         if not _changes(self):
-            raise ValueError("Nothing is to be changed.")
+            raise ValueError("No changes were given.")
         return self
 
 
@@ -220,7 +220,7 @@ CHANGING = [
     ),
     google_tool(
         "respond_to_calendar_event",
-        "Answer an invitation; its organiser is told.",
+        "Answer an invitation; its organiser sees it.",
         RespondInput,
         _respond,
         Effect.EXTERNAL,

@@ -91,8 +91,8 @@ def _send(
 ) -> dict[str, Any]:
     if earlier is None:
         raise GoogleFailed(
-            "This very message was sent in this run already. Nothing was sent now: to send it "
-            "again, change it.",
+            "Not sent: this run has already sent an identical message. To send it again, change "
+            "it.",
             "sent_already",
         )
     for unsure in earlier:
@@ -108,9 +108,9 @@ def _look_up(session: GoogleSession, unsure: Unsure) -> dict[str, Any] | None:
         return gmail_sending.find_sent(Mailbox(session), unsure.mark, unsure.since_ms)
     except GoogleFailed as failure:
         raise GoogleFailed(
-            "Nothing was sent now: an earlier call may have sent this very message, and what was "
-            f"sent cannot be looked at. {failure} The user should look, and it may be sent in "
-            "other words.",
+            "Not sent: an earlier call may have sent this message, and the sent messages cannot "
+            f"be read. {failure} The user should look there. A message with other words can be "
+            "sent.",
             failure.code,
         ) from None
 

@@ -42,7 +42,7 @@ def line(most: int, least: int = 0) -> AfterValidator:
     """Return a validator of one line without hidden characters: the approver must see all of it."""
     return _checked(
         lambda text: least <= len(text) <= most and "\n" not in text and visible(text) == text,
-        f"must be one line of {least} to {most:,} characters, none of them invisible",
+        f"must be one line of {least} to {most:,} visible characters",
     )
 
 
@@ -89,12 +89,12 @@ async def with_google(context: ToolContext, use: Callable[[GoogleSession], Any])
         found = await context.in_database(_key, context.owner_id)
     except SecretUnreadable:
         return error(
-            "The stored Google credential cannot be read, which only an operator can mend.",
+            "The stored Google credential cannot be read. Only an operator can fix this.",
             "not_connected",
         )
     if found is None:
         return error(
-            "Google is not connected: tell the user to do that under Connections.",
+            "Google is not connected: ask the user to connect it under Connections.",
             "not_connected",
         )
     session = GoogleSession(*found, seconds=min(SECONDS, context.deadline))

@@ -173,8 +173,11 @@ class Connection:
         return read_listing(self.server, found)
 
     async def _call(self, tool: str, arguments: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Call a tool without the session's own `call_tool`, which checks the answer against a
-        schema of the server, with patterns that can take very long."""
+        """Call a tool without the session's own `call_tool`.
+
+        That method checks the answer against a schema of the server, with patterns that can take
+        very long.
+        """
         kinds: Any = types.CallToolResult | types.InputRequiredResult
         request = types.CallToolRequest(
             params=types.CallToolRequestParams(name=tool, arguments=arguments)
@@ -184,8 +187,8 @@ class Connection:
         )
         if isinstance(result, types.InputRequiredResult):
             raise McpError(
-                f"The MCP server {self.server} wants to ask the user or a model something before "
-                "it goes on, which is not allowed here.",
+                f"The MCP server {self.server} requests input from the user or a model, which is "
+                "not supported.",
                 "input_required",
             )
         found: dict[str, Any] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -214,7 +217,8 @@ class Connection:
 def _of_protocol(server: str, error: BaseException) -> McpError:
     if not isinstance(error, MCPError):
         return McpError(
-            f"The MCP server {server} answered with what is no MCP ({type(error).__name__}).",
+            f"The MCP server {server} sent an answer that is not valid MCP "
+            f"({type(error).__name__}).",
             "protocol",
             unsure=True,
         )

@@ -75,7 +75,7 @@ def read_listing(server: str, listed: Iterable[Mapping[str, Any]]) -> Listing:
     for count, raw in enumerate(listed, 1):
         if count > MAX_TOOLS:
             raise McpError(
-                f"The server offers more than {MAX_TOOLS} tools, and none was taken.",
+                f"The server offers more than {MAX_TOOLS} tools, so no tools were accepted.",
                 "too_many_tools",
             )
         try:
@@ -93,8 +93,8 @@ def read_listing(server: str, listed: Iterable[Mapping[str, Any]]) -> Listing:
         tools[tool.name] = tool
     if size > MAX_LIST_BYTES:
         raise McpError(
-            f"The server's descriptions and schemas are over {MAX_LIST_BYTES:,} bytes, and none "
-            "was taken.",
+            f"The server's descriptions and schemas are over {MAX_LIST_BYTES:,} bytes, so no tools "
+            "were accepted.",
             "too_large",
         )
     return Listing(tuple(tools.values()), tuple(refused))
@@ -110,17 +110,17 @@ def _read(raw: Mapping[str, Any]) -> Definition:
     if not all(0x20 < ord(char) < 0x7F for char in name):
         raise ValueError("its name is not of printable ASCII characters")
     if not isinstance(description, str) or not isinstance(title, str):
-        raise ValueError("its description is no text")
+        raise ValueError("its description is not text")
     if len(description) > MAX_DESCRIPTION or len(title) > LONGEST_TITLE:
         raise ValueError(f"its description has over {MAX_DESCRIPTION:,} characters")
     if not isinstance(annotations, dict) or not isinstance(schema, dict):
-        raise ValueError("its input is no JSON Schema of an object")
+        raise ValueError("its input is not a JSON Schema of an object")
     try:
         whole = _canonical([description, title, schema, annotations])
     except (ValueError, RecursionError):
         raise ValueError("it is not JSON that can be stored") from None
     if "\\u0000" in whole or _has_surrogate(whole):
-        raise ValueError("it holds a NUL or half of a character")
+        raise ValueError("it contains a NUL or half of a character")
     if len(_canonical(schema)) > MAX_SCHEMA_BYTES or len(_canonical(annotations)) > 2_000:
         raise ValueError(f"its schema has over {MAX_SCHEMA_BYTES:,} bytes")
     try:

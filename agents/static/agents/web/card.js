@@ -1,9 +1,9 @@
-// One request on a page: answering it, and keeping what somebody types.
+// One request on a page: sends the decision and keeps text that the user is typing.
 
 import { setText } from "./text.js";
 
 export class Card {
-  /** `on.decided(card, message)` is called when the server has taken an answer. */
+  /** Calls `on.decided(card, message)` when the server has accepted a decision. */
   constructor(root, on) {
     this.root = root;
     this.id = root.dataset.approval;
@@ -16,12 +16,12 @@ export class Card {
     root.addEventListener("toggle", (event) => this.toggled(event.target), { capture: true });
   }
 
-  /** What the page has of it, for the server's list of changes. */
+  /** The request and its state on this page. The server compares it to find changes. */
   get name() {
     return `${this.id}.${this.root.dataset.stamp}`;
   }
 
-  /** Whether something typed would be lost. */
+  /** Whether removing the card would lose typed text. */
   get isDirty() {
     const fields = this.root.querySelectorAll("textarea, input:not([type=hidden]):not([type=checkbox]):not([type=radio])");
     const active = document.activeElement;
@@ -44,7 +44,7 @@ export class Card {
     }
   }
 
-  /** Open `edit`, `reject`, … and put the cursor there; false where it is not offered. */
+  /** Open the panel `edit`, `reject`, … and focus its field. Returns false if it is not offered. */
   open(name) {
     const panel = this.root.querySelector(`details[data-panel="${name}"]`);
     if (panel) {
@@ -62,7 +62,7 @@ export class Card {
     this.problem.hidden = true;
   }
 
-  /** It cannot be answered any more; what was typed stays to be copied. */
+  /** Disable the card. Typed text stays, so that the user can copy it. */
   end(text) {
     this.isOver = true;
     this.root.classList.add("over");
@@ -86,7 +86,7 @@ export class Card {
   }
 }
 
-/** Post a form's fields and return `{ok, message, …}`, the server's answer. */
+/** Post the fields of a form. Returns the server's answer: `{ok, message, …}`. */
 export async function post(url, body) {
   try {
     const response = await fetch(url, {
@@ -96,18 +96,18 @@ export async function post(url, body) {
     const answer = isJson ? await response.json() : { message: unexpected(response.status) };
     return { ...answer, ok: response.ok };
   } catch (error) {
-    console.warn("an answer did not reach the server", error);
-    return { ok: false, message: "The server was not reached, or you have been signed out. Nothing is known to be decided." };
+    console.warn("a decision did not reach the server", error);
+    return { ok: false, message: "The server cannot be reached, or you are signed out. Your decision may not have been stored. Reload the page to check." };
   }
 }
 
 function unexpected(status) {
-  if (status === 403) return "The page is too old to act: reload it.";
-  if (status === 404) return "There is no such request, or it is not yours to see.";
-  return `The server answered ${status}. Look again before you repeat this.`;
+  if (status === 403) return "This page has expired. Reload it and try again.";
+  if (status === 404) return "This request does not exist, or you do not have permission to see it.";
+  return `The server returned the error ${status}. Reload the page to see whether your decision was stored.`;
 }
 
-/** The second click of a double click may meet the next request, which has moved up. */
+/** Ignore the second click of a double click: it can hit the next request, which has moved up. */
 function ignoreSecondClick(event) {
   if (event.detail > 1 && event.target.closest("button")) {
     event.preventDefault();

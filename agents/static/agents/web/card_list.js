@@ -1,12 +1,12 @@
-// A list of requests that changes while somebody works in it: nothing moves under the pointer, and
-// what is being typed stays.
+// A list of requests that updates while the user works in it. Cards under the pointer do not move,
+// and typed text stays.
 
 import { Card } from "./card.js";
 import { cardElement } from "./cards.js";
 import { showTimes } from "./clock.js";
 
 export class CardList {
-  /** `page` as for `cardElement`; `on.decided(message)`, `on.changed()` when cards came or went. */
+  /** `page` as for `cardElement`. Calls `on.decided(message)`, and `on.changed()` if cards were added or removed. */
   constructor(root, page, on) {
     this.root = root;
     this.page = page;
@@ -24,7 +24,7 @@ export class CardList {
     return [...this.cards.values()].filter((card) => !card.isOver).map((card) => card.name);
   }
 
-  /** In the order of the page. */
+  /** The cards in the order of the page. */
   get shown() {
     return [...this.root.children].map((node) => this.cards.get(node.dataset.approval)).filter(Boolean);
   }
@@ -55,7 +55,7 @@ export class CardList {
     this.cards.delete(card.id);
   }
 
-  /** Show what the server lists: `order`, the `cards` that are new or changed, how others `ended`. */
+  /** Show the server's list: the IDs in `order`, new or changed `cards`, and how removed ones `ended`. */
   update({ order, cards, ended = {} }) {
     const fresh = new Map(cards.map((card) => [card.id, card]));
     this.keepInPlace(() => {
@@ -71,14 +71,14 @@ export class CardList {
 
   leave(card, how) {
     if (!card.isDirty) this.remove(card);
-    else if (!card.isOver) card.end(`${how ?? "This request is not here any more"}. What you wrote is kept until you leave the page.`);
+    else if (!card.isOver) card.end(`${how ?? "This request is no longer in the list"}. Your text stays here until you leave the page.`);
   }
 
   renew(card, data) {
     if (card.root.dataset.stamp === data.stamp) return;
     if (card.isDirty) {
       card.root.dataset.stamp = data.stamp;
-      card.tell(data.approvals || data.refusal || "This request has changed meanwhile.");
+      card.tell(data.approvals || data.refusal || "This request has changed.");
       return;
     }
     const isSelected = card.root.querySelector("input[name=selected]")?.checked;
@@ -91,7 +91,7 @@ export class CardList {
     if (hadFocus) made.focus({ preventScroll: true });
   }
 
-  /** Add what is missing where it belongs. Cards that are there are not moved. */
+  /** Add missing cards in their place, without moving existing ones. */
   place(order, fresh) {
     let before = null;
     for (const id of [...order].reverse()) {
@@ -107,7 +107,7 @@ export class CardList {
     }
   }
 
-  /** Change the list and scroll so that what somebody works on stays where it was. */
+  /** Change the list, then scroll so that the card in use keeps its position. */
   keepInPlace(change) {
     const anchor = this.anchor();
     const top = anchor?.getBoundingClientRect().top;

@@ -1,12 +1,12 @@
-// The elements of a request, from what agents/web/cards.py gives: the same as templates/web/card.html.
-// All texts come with hidden characters as code points, or as escapes where they are to be edited.
+// Builds the elements of a request from the JSON of agents/web/cards.py, like templates/web/card.html.
+// The server sends hidden characters as code points, or as escapes in texts that can be edited.
 
 import { reviewElement } from "./review.js";
 import { element } from "./text.js";
 
-const HINT = "\\u{…} stands for a character that cannot be seen.";
+const HINT = "\\u{…} is an invisible character.";
 
-/** `page` has `csrf`, `back` (a query), `isListed`: it can be selected, `runUrl`: that it is on. */
+/** `page` has `csrf`, `back` (a query), `isListed` (can be selected) and `runUrl` (of the current page). */
 export function cardElement(card, page) {
   const form = (...children) => element(
     "form", { class: "decide", method: "post", action: card.decide_url },
@@ -26,7 +26,7 @@ export function cardElement(card, page) {
     ...paragraph("approval-needed", card.approvals),
     ...paragraph("approval-why", card.outcome?.reason && `Reason given: ${card.outcome.reason}`),
     isOpen ? reviewElement(card.review) : element(
-      "p", { class: "approval-closed" }, element("a", { class: "open-card", href: card.url }, "Show what it asks"),
+      "p", { class: "approval-closed" }, element("a", { class: "open-card", href: card.url }, "Show the request"),
     ),
     ...(card.outcome?.edited ? [edited(card.outcome.edited)] : []),
     ...(isOpen && card.is_proposal ? [sources(card)] : []),
@@ -40,7 +40,7 @@ function head(card, { isListed, runUrl }) {
   const tool = element("code", {}, card.tool);
   const facts = element(
     "p", { class: "approval-facts" },
-    "run of ", element("strong", {}, card.path), ` · for ${card.owner} · asked `,
+    "run of ", element("strong", {}, card.path), ` · for ${card.owner} · requested `,
     element("time", { datetime: card.asked_at, "data-clock": "since" }, card.asked_ago),
   );
   if (card.expires_at) {
@@ -67,7 +67,7 @@ function head(card, { isListed, runUrl }) {
 function edited(text) {
   return element(
     "div", { class: "approval-edited" },
-    element("div", { class: "label" }, "What was approved instead"), element("pre", { tabindex: "0" }, text),
+    element("div", { class: "label" }, "Approved with these changes"), element("pre", { tabindex: "0" }, text),
   );
 }
 
@@ -93,7 +93,7 @@ function actions(card, form) {
   if (offers("reject")) {
     const area = element("textarea", { name: "reason", rows: "2", maxlength: "10000" });
     made.append(panel("reject", "Reject…", form(
-      element("label", {}, "Why not? The agent is told.", area), decision("reject", "Reject", "danger"),
+      element("label", {}, "Reason (the agent receives it)", area), decision("reject", "Reject", "danger"),
     )));
   }
   if (offers("respond")) {
@@ -121,7 +121,7 @@ function editPanel(card, editor, place, form) {
 function respondPanel(form) {
   const area = element("textarea", { name: "reason", rows: "4" });
   return panel("respond", "Answer instead…", form(
-    element("label", {}, "The call is not made; the agent gets this as its result.", area),
+    element("label", {}, "The tool does not run. The agent receives this text as the result.", area),
     decision("respond", "Answer", "primary"),
   ));
 }
@@ -140,15 +140,15 @@ function alwaysPanel(card, form) {
   const whose = [["owner", card.owner], ["thread", "this conversation only"], ["everybody", "everybody"]];
   const number = (name, value, attributes) => element("input", { type: "number", name, value, min: "1", ...attributes });
   return panel("always", "Always allow…", form(
-    element("fieldset", {}, element("legend", {}, "Approve this, and from now on without asking"), ...choices),
+    element("fieldset", {}, element("legend", {}, "Approve this call, and allow such calls without a request"), ...choices),
     element(
       "div", { class: "terms" },
       element("label", {}, "In the runs of",
         element("select", { name: "whose" }, ...whose.map(([value, label]) => element("option", { value }, label)))),
       element("label", {}, "Days", number("days", "7", { max: "90" })),
-      element("label", {}, "Times at most", number("max_uses", "100")),
+      element("label", {}, "Maximum uses", number("max_uses", "100")),
     ),
-    element("label", {}, "Reason, for the record", element("input", { name: "reason", maxlength: "1000" })),
+    element("label", {}, "Reason (stored with the grant)", element("input", { name: "reason", maxlength: "1000" })),
     decision("always", "Approve and always allow", "primary"),
   ));
 }

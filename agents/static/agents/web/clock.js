@@ -1,4 +1,4 @@
-// Ages and countdowns: `<time data-clock="since">` and `<time data-clock="until">`.
+// Updates ages and countdowns: `<time data-clock="since">` and `<time data-clock="until">`.
 
 const SECONDS = 1;
 const MINUTES = 60 * SECONDS;
@@ -6,7 +6,7 @@ const HOURS = 60 * MINUTES;
 const DAYS = 24 * HOURS;
 const SOON = HOURS;
 
-/** Keep the times below `root` true. */
+/** Update the times in `root` every second. */
 export function keepTime(root) {
   const tick = () => showTimes(root);
   tick();

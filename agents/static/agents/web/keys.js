@@ -1,10 +1,10 @@
-// The keyboard of every page. Letters mean something only outside of text fields.
+// The keyboard shortcuts of all pages. Letters work only outside text fields.
 
 const SECOND_KEY_MILLISECONDS = 1200;
 
 const byId = (id) => document.getElementById(id);
 const help = byId("site-keys");
-const ownHelp = byId("keys"); // a page with keys of its own
+const ownHelp = byId("keys"); // on pages with their own shortcuts
 const menu = byId("menu");
 
 let isGoing = false;
@@ -56,7 +56,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping || event.repeat) return;
   if (isGoing) {
     isGoing = false;
-    // "g a" goes to the approvals: there "a" alone approves.
+    // "g a" opens the approvals. Stop here, because "a" alone would approve a request.
     event.preventDefault();
     event.stopImmediatePropagation();
     go(event.key);

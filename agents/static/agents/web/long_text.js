@@ -1,5 +1,5 @@
-// Text of any length in an element: the first part, and the rest when somebody asks for it. A
-// browser lays out a few pages at once quickly, and a megabyte slowly.
+// Shows the start of a text, and the rest on request: a browser lays out a few pages quickly, but
+// a megabyte slowly.
 
 import { appendText, element, setText } from "./text.js";
 
@@ -7,7 +7,7 @@ const SHOWN = 20_000;
 const MORE = 200_000;
 
 export class LongText {
-  /** `node` shows the text; a button comes after it. */
+  /** `node` shows the text. The button is inserted after it. */
   constructor(node) {
     this.node = node;
     this.text = "";
@@ -43,8 +43,8 @@ export class LongText {
     if (!this.button) return;
     this.button.hidden = left === 0;
     this.button.textContent = left <= MORE
-      ? `Show all: ${left.toLocaleString("en")} more characters`
-      : `Show more: ${left.toLocaleString("en")} characters are left`;
+      ? `Show all (${left.toLocaleString("en")} more characters)`
+      : `Show more (${left.toLocaleString("en")} characters left)`;
   }
 
   more() {
@@ -53,7 +53,7 @@ export class LongText {
   }
 }
 
-/** Not between the two halves of a character. */
+/** Return the position of the cut. It does not split a surrogate pair. */
 function cutAt(text, limit) {
   if (text.length <= limit) return text.length;
   const code = text.charCodeAt(limit - 1);

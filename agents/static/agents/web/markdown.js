@@ -1,5 +1,5 @@
-// Elements of the tree that agents/web/markdown.py makes of a text: [tag, attributes, child, …].
-// The same list again of what there may be: nothing else becomes an element, whatever arrives.
+// Builds elements from the tree of agents/web/markdown.py: [tag, attributes, child, …].
+// The allowed tags are repeated here: no other tag becomes an element, even if the server sends it.
 
 import { appendText, element, visible } from "./text.js";
 
@@ -10,7 +10,7 @@ const TAGS = new Set([
 const SIDES = new Set(["left", "center", "right"]);
 const PROTOCOLS = new Set(["http:", "https:", "mailto:"]);
 
-/** Fill `node` with `trees`; files of the run lie below `runUrl`. */
+/** Fill `node` with `trees`. The run's files have addresses that start with `runUrl`. */
 export function showMarkdown(node, trees, runUrl) {
   node.replaceChildren();
   node.classList.add("markdown");
@@ -55,7 +55,7 @@ function cell(tag, align) {
   return element(tag, { align: SIDES.has(align) ? align : null });
 }
 
-/** A link says where it leads, in the browser's own reading of the address. */
+/** Make a link that shows its host, as the browser parses the address. */
 function link({ href }, runUrl) {
   if (href.startsWith(`${runUrl}files/`)) return element("a", { href, download: "" });
   let url;
@@ -74,7 +74,7 @@ function link({ href }, runUrl) {
   return { inner, outer, end };
 }
 
-/** Pixels that the server wrote anew, or else what the picture is called. */
+/** Show a picture that the server has re-encoded, or its name if it is not available. */
 function picture({ src, alt }, runUrl) {
   const text = visible(alt ?? "");
   if (!src.startsWith(`${runUrl}pictures/`)) return element("span", {}, `Picture: ${text}`);

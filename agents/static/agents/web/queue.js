@@ -1,4 +1,4 @@
-// The page of the queue: cards come and go while it is open.
+// The page of the queue. Cards are added and removed while it is open.
 
 import { CardList } from "./card_list.js";
 import { keepTime } from "./clock.js";
@@ -60,7 +60,7 @@ async function loadChanges() {
     if (!response.ok || response.redirected) return;
     changes = await response.json();
   } catch (error) {
-    // Offline: the socket notices too, and asks again when it is back.
+    // The socket notices a lost connection too, and requests the changes when it is back.
     console.warn("the queue could not be loaded", error);
     return;
   }
@@ -89,9 +89,9 @@ followQueue({
     wantChanges();
   },
   lost() {
-    connection("The connection is lost. Trying again…");
+    connection("Connection lost. Reconnecting…");
   },
   refused() {
-    connection("You have been signed out. Reload the page to sign in again.");
+    connection("You are signed out. Reload the page to sign in.");
   },
 });

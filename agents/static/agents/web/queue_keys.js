@@ -1,6 +1,6 @@
-// The keyboard of the queue. Letters mean something only outside of text fields.
+// The keyboard shortcuts of the queue. Letters work only outside text fields.
 
-/** `list` is a CardList, `help` the dialog that tells the keys. */
+/** `list` is a CardList. `help` is the dialog that lists the keys. */
 export function listenToKeys(list, help, helpButton) {
   const current = () => list.cards.get(document.activeElement?.closest?.("article.approval")?.dataset.approval);
 
@@ -41,7 +41,7 @@ export function listenToKeys(list, help, helpButton) {
       return;
     }
     const act = keys[event.key];
-    // A key that is held down approves one request and not all.
+    // Holding a key down must approve only one request.
     if (isTyping || !act || (event.repeat && event.key !== "j" && event.key !== "k")) return;
     event.preventDefault();
     act();

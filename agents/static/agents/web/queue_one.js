@@ -1,4 +1,4 @@
-// A request on a page of its own: its times run, and it is answered as without this script.
+// The page of one request: this script only updates its times.
 
 import { keepTime } from "./clock.js";
 

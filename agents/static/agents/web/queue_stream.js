@@ -1,16 +1,16 @@
-// The socket of the person's queue, one for each page: how many requests wait, told on each change.
+// The socket of the user's queue, one per page. It sends the number of pending requests on each change.
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 30000;
 const FINAL_CODES = new Set([4401, 4403]);
-// Too many sockets or attempts, and a server without room.
+// Too many sockets or attempts, or a server at its limit.
 const BUSY_CODES = new Set([4429, 4503]);
 
 const listeners = new Set();
 let attempt = 0;
 let last = null;
 
-/** `on` has changed({pending, version}) and, if it likes, lost() and refused(code). */
+/** `on` has changed({pending, version}) and optionally lost() and refused(code). */
 export function followQueue(on) {
   listeners.add(on);
   if (listeners.size === 1) connect();
@@ -38,7 +38,7 @@ function connect() {
     }
     const longest = BUSY_CODES.has(code) ? LONGEST_PAUSE : Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** attempt);
     attempt += 1;
-    // Not all pages at once when a server comes back.
+    // Spread the reconnections after a server restart.
     setTimeout(connect, longest * (0.5 + Math.random() / 2));
     tell("lost");
   });

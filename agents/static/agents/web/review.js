@@ -1,5 +1,5 @@
-// A waiting call as a person reads it, from what agents/review's as_json gives: the same elements
-// as templates/web/review.html makes. All texts come with hidden characters as code points.
+// Builds the review of a pending call from the JSON of agents/review, with the same elements as
+// templates/web/review.html. The server sends hidden characters as code points.
 
 import { element } from "./text.js";
 
@@ -7,7 +7,7 @@ const STATUS = { new: "new file", excerpt: "texts only" };
 const SIGNS = { context: " ", added: "+", removed: "-" };
 const WRAPPED = { added: "ins", removed: "del" };
 
-/** The element of a whole review. */
+/** Return the element of a review. */
 export function reviewElement(review) {
   return element(
     "section",
@@ -87,7 +87,7 @@ function sql(section) {
     ? [written]
     : [
         block(section.formatted, "sql"),
-        element("details", { class: "review-written" }, element("summary", {}, "As it was written"), written),
+        element("details", { class: "review-written" }, element("summary", {}, "Original statement"), written),
       ];
   return [...connection, ...notes(section.notes), ...shown];
 }

@@ -1,4 +1,4 @@
-// The page of a run: events come over the socket, what stands beside them from the summary.
+// The page of a run. Events come over the socket. The content beside the transcript comes from the summary.
 
 import { CardList } from "./card_list.js";
 import { keepTime } from "./clock.js";
@@ -38,7 +38,7 @@ const approvals = new CardList(requests, { csrf, back: "", isListed: false, runU
 });
 keepTime(requests);
 
-// Many events may come at once: they are applied together, so that the page is laid out once.
+// Apply events in batches, so that the browser lays out the page only once for each batch.
 let arrived = [];
 let isFollowing = !ENDED.has(page.dataset.status);
 
@@ -55,7 +55,7 @@ function applyArrived() {
   follow();
 }
 
-/** Keep the end in view while something is going on, unless the reader is elsewhere. */
+/** Scroll to the end, unless the reader has scrolled up or is deciding a request. */
 function follow() {
   const isDeciding = requests.contains(document.activeElement);
   if (isFollowing && !isDeciding) scrollTo({ top: document.body.scrollHeight });
@@ -84,7 +84,7 @@ addEventListener("scroll", () => {
   isFollowing = innerHeight + scrollY >= document.body.scrollHeight - NEAR_BOTTOM;
 }, { passive: true });
 
-// A full disk sends no event, so ask now and then whether the run waits for room.
+// There is no event for a full disk, so check regularly whether the run waits for space.
 setInterval(() => {
   const { status } = document.getElementById("status").dataset;
   if (status === "queued" || status === "running") wantSummary();
@@ -107,7 +107,7 @@ async function loadSummary() {
     if (!response.ok || response.redirected) return;
     summary = await response.json();
   } catch (error) {
-    // Offline: the socket notices too, and asks again when it is back.
+    // The socket notices a lost connection too, and requests the summary when it is back.
     console.warn("the summary could not be loaded", error);
     return;
   }
@@ -120,7 +120,7 @@ async function loadSummary() {
 
 function showOthers(count) {
   const note = document.getElementById("for-others");
-  note.textContent = count === 1 ? "A request waits for an approver." : `${count} requests wait for an approver.`;
+  note.textContent = count === 1 ? "A request is waiting for an approver." : `${count} requests are waiting for an approver.`;
   note.hidden = count === 0;
 }
 
@@ -130,8 +130,8 @@ function say(text) {
 }
 
 const REFUSALS = {
-  4401: "You have been signed out. Reload the page to sign in again.",
-  4404: "This run is no longer there, or no longer yours to see.",
+  4401: "You are signed out. Reload the page to sign in.",
+  4404: "This run no longer exists, or you no longer have permission to see it.",
 };
 
 const stream = new RunStream(runId, {
@@ -142,7 +142,7 @@ const stream = new RunStream(runId, {
     wantSummary();
   },
   lost() {
-    say("The connection is lost. Trying again…");
+    say("Connection lost. Reconnecting…");
   },
   refused(code) {
     say(REFUSALS[code] ?? "The server refused the connection. Reload the page.");

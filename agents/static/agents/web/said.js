@@ -1,14 +1,14 @@
-// Texts of a run as Markdown: asked for by their events' numbers, many at a time.
+// Loads the Markdown of a run's texts, in batches, by the numbers of their events.
 
 import { showMarkdown } from "./markdown.js";
 
 const AT_ONCE = 50;
 const GATHER_MILLISECONDS = 30;
-// A text without any of these looks the same as it was written.
+// A text without any of these looks the same with and without Markdown.
 const MARKED = /[*_`#[\]|~\\&<>!+-]|\d[.)]|\n/;
 
 export class RenderedTexts {
-  /** `changed()` is called when some have been shown. */
+  /** Calls `changed()` after it has shown some texts. */
   constructor(runUrl, changed = () => {}) {
     this.runUrl = runUrl;
     this.changed = changed;
@@ -16,7 +16,7 @@ export class RenderedTexts {
     this.timer = null;
   }
 
-  /** Show in `node`, which has `text` already, what the event `seq` said. */
+  /** Render the text of the event `seq` in `node`, which already shows `text`. */
   want(seq, text, node) {
     if (!MARKED.test(text)) return;
     this.waiting.set(seq, node);
@@ -33,7 +33,7 @@ export class RenderedTexts {
         const node = this.waiting.get(seq);
         if (node && texts[seq]) showMarkdown(node, texts[seq], this.runUrl);
       }
-      // The server answers in order, as many as it likes: what lies before its last is not there.
+      // The server answers in order and may stop early. A number before its last one has no text.
       const last = Math.max(...answered, -1);
       for (const seq of asked) if (answered.length === 0 || seq <= last) this.waiting.delete(seq);
       this.changed();
@@ -41,7 +41,7 @@ export class RenderedTexts {
     this.timer = null;
   }
 
-  /** The trees by seq; null where there is no answer: the texts stay as they were written. */
+  /** Return the trees by seq, or null if the request failed. Then the texts stay unrendered. */
   async fetch(asked) {
     try {
       const response = await fetch(`${this.runUrl}said/?seq=${asked}`, { headers: { accept: "application/json" } });

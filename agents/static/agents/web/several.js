@@ -1,10 +1,10 @@
-// Several requests at once: each is a decision of its own, and the result says how each went.
+// Decides several requests together. The result lists the outcome of each.
 
 import { post } from "./card.js";
 import { element, visible } from "./text.js";
 
 export class Several {
-  /** `decided()` is called when some were. */
+  /** Calls `decided()` after the server has answered. */
   constructor(form, list, decided) {
     this.form = form;
     this.list = list;

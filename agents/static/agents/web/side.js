@@ -1,4 +1,4 @@
-// Beside the transcript: status, usage, files and the conversation's other runs.
+// The column beside the transcript: status, usage, files and the other runs of the conversation.
 
 import { element, setText, visible } from "./text.js";
 import { ENDED } from "./tree.js";
@@ -10,7 +10,7 @@ const WORDS = {
 
 const byId = (id) => document.getElementById(id);
 
-/** A run's status in its badge. */
+/** Show the status of the run in its badge. */
 export function showStatus(status) {
   const badge = byId("status");
   badge.dataset.status = status;
@@ -21,7 +21,7 @@ export function showStatus(status) {
   if (again) again.hidden = !ENDED.has(status);
 }
 
-/** All that the server's summary tells, except the requests for approval. */
+/** Show the server's summary, except for the approval requests. */
 export function showSummary(summary, runId, runsUrl) {
   showStatus(summary.status);
   showSpace(summary.waiting_for_space);
@@ -35,7 +35,7 @@ export function showSummary(summary, runId, runsUrl) {
   showThread(summary.thread, runId, runsUrl);
 }
 
-/** That the run waits for room on the server's disk, while it does. */
+/** Show `text` while the run waits for disk space on the server. */
 function showSpace(text) {
   const note = byId("space");
   setText(note, text);
@@ -44,12 +44,12 @@ function showSpace(text) {
 
 let ticking = null;
 
-/** How long it has taken, or takes: from its first claim on, waiting included. */
+/** Show the time since the first claim of the run, including waiting. */
 function showTime({ started_at: started, ended_at: ended }) {
   clearInterval(ticking);
   const tell = () => {
     const seconds = Math.max(0, ((ended ? new Date(ended) : Date.now()) - new Date(started)) / 1000);
-    byId("elapsed").textContent = started ? duration(seconds) : "not begun";
+    byId("elapsed").textContent = started ? duration(seconds) : "not started";
   };
   tell();
   if (started && !ended) ticking = setInterval(tell, 1000);
@@ -76,7 +76,7 @@ function showFiles({ files, is_cut: isCut, not_shown: notShown }) {
   byId("files").replaceChildren(...lines);
 }
 
-/** A picture, which opens by itself. What is none after all goes away. */
+/** Return a link with a picture. It is removed if the browser cannot load the picture. */
 function thumbnail({ picture, name }) {
   const shown = element("img", { src: picture, alt: visible(name), loading: "lazy" });
   const link = element("a", { href: picture, class: "thumbnail" }, shown);

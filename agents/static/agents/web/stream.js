@@ -1,16 +1,16 @@
-// A run's socket: opened again when it breaks, from the last event that came. No event twice, and
-// with `tree` neither those of its subagents, which say by `run_id` whose they are.
+// The socket of a run. It reconnects after the last received event, so that no event is repeated.
+// With `tree`, events of subagents come too. Their `run_id` shows the run.
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15000;
 const FINAL_CODES = new Set([4400, 4401, 4403, 4404]);
-// Too many sockets or attempts, and a server without room.
+// Too many sockets or attempts, or a server at its limit.
 const BUSY_CODES = new Set([4429, 4503]);
 
 export class RunStream {
   /**
-   * `on` has event(event), answer(frame), open(), lost(milliseconds) and refused(code). `tree`:
-   * "brief" tells how its subagents are, too.
+   * `on` has event(event), answer(frame), open(), lost(milliseconds) and refused(code). With
+   * `tree: "brief"`, the server also sends the status of subagents.
    */
   constructor(runId, on, { tree = "" } = {}) {
     this.runId = runId;
@@ -45,7 +45,7 @@ export class RunStream {
     }
   }
 
-  /** Until `reopen`, which goes on after the last event that came. */
+  /** Close the socket. `reopen` continues after the last received event. */
   close() {
     this.isClosed = true;
     clearTimeout(this.timer);
@@ -65,7 +65,7 @@ export class RunStream {
       return;
     }
     const longest = BUSY_CODES.has(code) ? LONGEST_PAUSE : Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** this.attempt);
-    // Not all pages at once when a server comes back.
+    // Spread the reconnections after a server restart.
     const pause = longest * (0.5 + Math.random() / 2);
     this.attempt += 1;
     this.timer = setTimeout(() => this.connect(), pause);
@@ -79,7 +79,7 @@ export class RunStream {
     }
   }
 
-  /** Whether `text` went out. */
+  /** Send `text`. Returns whether the socket was open. */
   send(text) {
     if (this.socket.readyState !== WebSocket.OPEN) return false;
     this.socket.send(text);
@@ -89,7 +89,7 @@ export class RunStream {
 
 const LONG_NUMBER = /\d{16}/;
 
-/** JSON, with integers that a browser would round kept as their digits. */
+/** Parse JSON. Integers that a browser would round become strings of their digits. */
 function parse(text) {
   return LONG_NUMBER.test(text) ? JSON.parse(text, exact) : JSON.parse(text);
 }

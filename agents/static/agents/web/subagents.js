@@ -1,4 +1,4 @@
-// A subagent in a transcript: folded, and followed over a socket of its own while it is open.
+// A subagent in a transcript: folded at first. While it is open, its own socket sends its events.
 
 import { RunStream } from "./stream.js";
 import { element, setText, visible } from "./text.js";
@@ -6,8 +6,8 @@ import { Transcript } from "./transcript.js";
 import { STATUS_AFTER, ENDED } from "./tree.js";
 
 const REFUSED = {
-  4401: "You have been signed out. Reload the page to sign in again.",
-  4404: "What it does is not yours to see, until it asks for something that you may decide.",
+  4401: "You are signed out. Reload the page to sign in.",
+  4404: "You do not have permission to see this subagent, unless it has a request that you can decide.",
 };
 
 export class Subagents {
@@ -17,13 +17,13 @@ export class Subagents {
     this.urlOf = urlOf;
   }
 
-  /** The element for an event `subagent.started`. */
+  /** Return the element for an event `subagent.started`. */
   fold({ child_run_id: id, name, task }) {
     const badge = element("span", { class: "status" });
     const label = this.tree.members.get(id)?.name || visible(name ?? id);
     const link = element("a", { href: this.urlOf(id) }, `Open the run of ${label}`);
     const problem = element("p", { class: "note", role: "status", hidden: "" });
-    const said = element("div", { class: "transcript", role: "log", "aria-label": `What ${label} does`, "aria-live": "off" });
+    const said = element("div", { class: "transcript", role: "log", "aria-label": `Work of ${label}`, "aria-live": "off" });
     const made = element(
       "details", { class: "fold subagent", "data-run": id },
       element(
@@ -54,7 +54,7 @@ export class Subagents {
       },
       answer() {},
       open: () => tell(""),
-      lost: () => tell("The connection is lost. Trying again…"),
+      lost: () => tell("Connection lost. Reconnecting…"),
       refused: (code) => tell(REFUSED[code] ?? "The server refused the connection. Reload the page."),
     };
     fold.addEventListener("toggle", () => {

@@ -1,5 +1,5 @@
-// Showing what agents and tools wrote, as text and nothing else.
-// The ranges are those of agents/hidden_text.py; a test compares them.
+// Shows the output of agents and tools as plain text.
+// A test compares these ranges with those of agents/hidden_text.py.
 
 const HIDDEN_RANGES = [
   [0x00, 0x08], [0x0b, 0x1f], [0x7f, 0x9f], [0xad, 0xad], [0x34f, 0x34f], [0x600, 0x605],
@@ -18,12 +18,12 @@ function codePoint(character) {
   return `⟨U+${hex(character.codePointAt(0)).toUpperCase().padStart(4, "0")}⟩`;
 }
 
-/** `text` with hidden characters as code points. */
+/** Return `text` with hidden characters as code points. */
 export function visible(text) {
   return String(text).replace(HIDDEN, codePoint);
 }
 
-/** Append `text` to `node`; hidden characters stand out. */
+/** Append `text` to `node`, with hidden characters highlighted. */
 export function appendText(node, text) {
   let from = 0;
   for (const found of text.matchAll(HIDDEN)) {
@@ -34,13 +34,13 @@ export function appendText(node, text) {
   node.append(text.slice(from));
 }
 
-/** Make `text` the whole content of `node`. */
+/** Replace the content of `node` by `text`. */
 export function setText(node, text) {
   node.replaceChildren();
   appendText(node, text);
 }
 
-/** A new element. Children are nodes or strings; strings become text. */
+/** Return a new element. Children are nodes or strings; strings become text. */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -50,7 +50,7 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** A value of a tool's input as a person reads it. */
+/** Return a value of a tool's input as readable text. */
 export function plain(value) {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";
 }

@@ -1,4 +1,4 @@
-// One tool call, folded: its name, a line of its input, and how it went.
+// One tool call, folded: its name, one line of its input, and its status.
 
 import * as types from "./event_types.js";
 import { LongText } from "./long_text.js";
@@ -6,9 +6,9 @@ import { reviewElement } from "./review.js";
 import { element, plain, visible } from "./text.js";
 
 const BRIEF = 200;
-// Calls that are easier read as a diff or a laid out statement than as their inputs.
+// Tools whose calls are shown as a diff or a formatted statement instead of their inputs.
 const READ = new Set(document.getElementById("run")?.dataset.readable.split(" "));
-// What agents/events/preview.py puts in the place of what it leaves out.
+// The marker that agents/events/preview.py writes where it cuts a text.
 const CUT = /\n\[… [\d,]+ bytes cut …\]\n/;
 const STATUS = {
   preparing: ["preparing", "queued"],
@@ -21,7 +21,7 @@ const STATUS = {
   answered: ["answered", "completed"],
   done: ["done", "completed"],
   failed: ["failed", "failed"],
-  invalid: ["not possible", "failed"],
+  invalid: ["invalid input", "failed"],
   denied: ["denied", "failed"],
 };
 
@@ -41,7 +41,7 @@ export class ToolCard {
     this.outputLabel = element("div", { class: "label", hidden: "" }, "Output");
     this.output = element("pre", { hidden: "", tabindex: "0" });
     this.outputText = new LongText(this.output);
-    this.whole = element("button", { type: "button", class: "more", hidden: "" }, "Show all of the input and the output");
+    this.whole = element("button", { type: "button", class: "more", hidden: "" }, "Show full input and output");
     this.whole.addEventListener("click", () => this.loadWhole(true));
     this.network = element("div");
     this.root = element(
@@ -75,7 +75,7 @@ export class ToolCard {
         this.setStatus("running");
         break;
       case types.TOOL_PROGRESS:
-        // The last pieces may come after the result, which has all of them.
+        // The last parts can arrive after the result, which contains them already.
         if (!this.hasResult) this.streamOutput(plain(data.text));
         break;
       case types.TOOL_COMPLETED:
@@ -99,7 +99,7 @@ export class ToolCard {
     this.status.dataset.status = colour;
   }
 
-  /** JSON as it comes, in pieces. */
+  /** Append a part of the input's JSON. */
   streamInput(text) {
     if (!this.streamed) {
       const shown = element("pre", { tabindex: "0" });
@@ -120,7 +120,7 @@ export class ToolCard {
     this.brief.textContent = visible(brief.join(" · ").slice(0, BRIEF)).replaceAll("\n", " ");
   }
 
-  /** Where a command went, or was refused to go. */
+  /** Show a connection of a command, allowed or refused. */
   addConnection({ host, port, allowed, reason, sent, received, count }) {
     if (!this.network.hasChildNodes()) this.network.append(element("div", { class: "label" }, "Network"));
     const where = host ? `${host}:${port}` : "a request";
@@ -129,7 +129,7 @@ export class ToolCard {
     this.network.append(element("div", { class: allowed ? "event" : "event bad" }, visible(`${where}: ${how}`)));
   }
 
-  /** Output as it comes, in pieces. */
+  /** Append a part of the output. */
   streamOutput(text) {
     this.outputLabel.hidden = this.output.hidden = false;
     this.outputText.append(text);
@@ -148,7 +148,7 @@ export class ToolCard {
     this.whole.hidden = false;
   }
 
-  /** The call as the journal has it: its diff or statement, and `all` of its texts. */
+  /** Load the call from the journal: its diff or statement, and with `all` its full texts. */
   async loadWhole(all) {
     this.isReadable = false;
     this.whole.disabled = true;
@@ -160,7 +160,7 @@ export class ToolCard {
       call = await response.json();
     } catch (error) {
       console.warn("the call could not be loaded", error);
-      this.whole.textContent = "It could not be loaded: it may not be yours to see.";
+      this.whole.textContent = "The call could not be loaded. You may not have permission to see it.";
       return;
     }
     if (call.review) this.input.replaceChildren(reviewElement(call.review));
@@ -171,11 +171,11 @@ export class ToolCard {
     }
     if (all && call.output) this.setOutput(call.output);
     this.whole.hidden = !call.is_cut;
-    this.whole.textContent = "The rest is longer than a page shows.";
+    this.whole.textContent = "The rest is too long to show here.";
   }
 }
 
-/** A value in a few words: of a plan only how far it is. */
+/** Return a short text for a value. For a plan: how many items are done. */
 function inShort(value) {
   if (typeof value === "string") return value;
   if (Array.isArray(value) && value.length > 0 && value.every((item) => item?.content && item?.status)) {
@@ -185,7 +185,7 @@ function inShort(value) {
   return JSON.stringify(value);
 }
 
-/** A name above a block of text. */
+/** Return a label and a block of text. */
 export function labelled(name, text) {
   const block = element("pre", { tabindex: "0" });
   const holder = element("div", {}, block);

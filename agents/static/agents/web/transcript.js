@@ -1,4 +1,4 @@
-// What the agent says and does, in order: a pure function of the events, applied one by one.
+// The messages and calls of an agent, in order. The result depends only on the events.
 
 import * as types from "./event_types.js";
 import { LongText } from "./long_text.js";
@@ -7,9 +7,9 @@ import { ToolCard } from "./tool.js";
 import { element, plain, setText, visible } from "./text.js";
 
 const DECISIONS = { approve: "approved", edit: "changed", reject: "rejected", respond: "answered" };
-const TRUST = { imported: "imported, reviewed by nobody", local: "from a directory of the host" };
+const TRUST = { imported: "imported, not reviewed", local: "from a directory on the server" };
 const GUARDED = {
-  input: "the message", output: "a reply", thinking: "what the model thought", tool_call: "a call", tool_result: "a result",
+  input: "the message", output: "a reply", thinking: "the model's thinking", tool_call: "a call", tool_result: "a result",
 };
 const COMPACTED = {
   model: "Earlier turns were summarised by the model",
@@ -30,8 +30,8 @@ const QUIET_ENDS = new Set(["end_turn", "stop_sequence", undefined, null, ""]);
 
 export class Transcript {
   /**
-   * `subagent(data)` makes the element for an event `subagent.started`; `runUrl` is the run's page;
-   * `changed()` is called when something that stood there already has changed its size.
+   * `subagent(data)` returns the element for an event `subagent.started`. `runUrl` is the page of
+   * the run. Calls `changed()` when an element that is already shown has changed its size.
    */
   constructor(root, subagent, runUrl, changed) {
     this.root = root;
@@ -40,7 +40,7 @@ export class Transcript {
     this.rendered = new RenderedTexts(runUrl, changed);
     this.parts = new Map();
     this.tools = new Map();
-    // What the model call under way has begun: it goes when the call is made again.
+    // Elements of the current model call. They are removed if the call is repeated.
     this.unfinished = new Map();
   }
 
@@ -95,7 +95,7 @@ export class Transcript {
       case types.STEP_RESET:
         for (const node of this.unfinished.values()) node.remove();
         this.unfinished.clear();
-        this.note(`The model is asked again: ${data.reason}`);
+        this.note(`The model call is repeated: ${data.reason}`);
         break;
       case types.MODEL_FALLBACK:
         this.note(`${data.from_provider} ${data.from_model} is unavailable: ${data.provider} ${data.model} continues.`);
@@ -110,7 +110,7 @@ export class Transcript {
         this.decided(data);
         break;
       case types.RUN_RESUMED:
-        if (data.reason !== "approvals decided") this.note(`The run goes on: ${data.reason}`);
+        if (data.reason !== "approvals decided") this.note(`The run continues: ${data.reason}`);
         break;
       case types.RUN_SUSPENDED:
         if (data.reason !== "approval") this.note(waitsFor(data));
@@ -122,7 +122,7 @@ export class Transcript {
         this.note(`Skill loaded: ${data.name}${data.version ? ` ${data.version}` : ""} (${TRUST[data.trust] ?? data.trust})`);
         break;
       case types.SKILL_DEACTIVATED:
-        this.note(`Skill put away: ${data.name}`);
+        this.note(`Skill deactivated: ${data.name}`);
         break;
       case types.SKILLS_SKIPPED:
         this.skipped(data);
@@ -135,21 +135,21 @@ export class Transcript {
         break;
       case types.WORKSPACE_MOVED:
         this.note(data.lost_host
-          ? `The host ${data.lost_host} failed. The files are as they were when they were last stored; what was written later is lost.`
-          : `The files have moved to the host ${data.host}.`, Boolean(data.lost_host));
-        if (data.mcp_state === "lost") this.note("What MCP programs had kept is lost: they begin anew.", true);
+          ? `The host ${data.lost_host} failed. The files are restored from the last snapshot; later changes are lost.`
+          : `The files were moved to the host ${data.host}.`, Boolean(data.lost_host));
+        if (data.mcp_state === "lost") this.note("The state of the MCP programs is lost. They were restarted.", true);
         break;
       case types.BUDGET_WARNING:
-        this.note(`Nearly used up: ${amount(data, data.used)} of ${amount(data, data.limit)} (limit of the ${data.scope}).`);
+        this.note(`Budget nearly used up: ${amount(data, data.used)} of ${amount(data, data.limit)} (limit of the ${data.scope}).`);
         break;
       case types.CONTEXT_COMPACTED:
         this.note(`${COMPACTED[data.by] ?? COMPACTED.model}: ${data.before} tokens became ${data.after}.`);
         break;
       case types.OUTPUT_INVALID:
-        this.note(`The answer did not fit its form: ${data.problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; ")}`, true);
+        this.note(`The answer does not match its schema: ${data.problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; ")}`, true);
         break;
       case types.GUARD_STUCK:
-        this.note(`The agent repeats itself (${data.kind}, ${data.count} times); ${data.action === "end" ? "the run ends" : "it was told so"}.`, true);
+        this.note(`The agent repeats itself (${data.kind}, ${data.count} times); ${data.action === "end" ? "the run ends" : "it received a message about this"}.`, true);
         break;
       case types.GUARD_BLOCKED:
         this.note(`The guardrail ${data.guardrail} blocked ${GUARDED[data.stage] ?? data.stage}: ${data.reason}`, true);
@@ -161,7 +161,7 @@ export class Transcript {
         this.note(`The hook ${data.hook} ${data.message} (${data.point}).`, true);
         break;
       case types.TOOL_RETRIED:
-        this.note(`Tried again in ${data.retry_in} s: ${data.message}`);
+        this.note(`Retrying in ${data.retry_in} s: ${data.message}`);
         break;
       case types.RUN_COMPLETED:
         if ("structured_output" in data) this.value(data.structured_output);
@@ -192,7 +192,7 @@ export class Transcript {
       list.append(line);
     }
     const title = element("summary");
-    setText(title, count === 1 ? "A skill was left out" : `${count} skills were left out`);
+    setText(title, count === 1 ? "1 skill was skipped" : `${count} skills were skipped`);
     this.root.append(element("details", { class: "fold" }, title, element("div", { class: "inside" }, list)));
   }
 
@@ -214,8 +214,8 @@ export class Transcript {
 function runsOutside({ changes, count, incomplete }) {
   const files = changes.map(({ path, what, why }) => `${what} ${path} (${why})`);
   if (count > changes.length) files.push(`${count - changes.length} more files`);
-  const unseen = incomplete.map((place) => `not looked at: ${place}`);
-  return `Runs outside the sandbox later, so look at it first: ${[...files, ...unseen].join("; ")}`;
+  const unseen = incomplete.map((place) => `not checked: ${place}`);
+  return `These files can run outside the sandbox later. Check them first: ${[...files, ...unseen].join("; ")}`;
 }
 
 function amount({ kind }, value) {
@@ -223,6 +223,6 @@ function amount({ kind }, value) {
 }
 
 function waitsFor({ reason, child_run_ids: ids = [] }) {
-  if (reason !== "children") return `The run waits: ${reason}`;
-  return `The run waits for ${ids.length} ${ids.length === 1 ? "subagent" : "subagents"}.`;
+  if (reason !== "children") return `The run is waiting: ${reason}`;
+  return `The run is waiting for ${ids.length} ${ids.length === 1 ? "subagent" : "subagents"}.`;
 }

@@ -1,5 +1,5 @@
-// The subagents of a run: who delegated what to whom and how far each is, a function of the events
-// of the run and of those of its descendants, which may come in any order.
+// The subagents of a run, with their tasks and statuses. Built from the events of the run and of its
+// descendants, which can arrive in any order.
 
 import * as types from "./event_types.js";
 import { element, setText, visible } from "./text.js";
@@ -14,11 +14,11 @@ export const STATUS_AFTER = {
   [types.RUN_CANCELLED]: "cancelled",
 };
 export const ENDED = new Set(["completed", "failed", "cancelled"]);
-const REASONS = { approval: "waits for a decision", children: "waits for subagents" };
-const wordOf = (reason) => REASONS[reason] ?? (reason ? `waits for a ${reason}` : undefined);
+const REASONS = { approval: "waiting for a decision", children: "waiting for subagents" };
+const wordOf = (reason) => REASONS[reason] ?? (reason ? `waiting for a ${reason}` : undefined);
 
 export class SubagentTree {
-  /** `list` is a `ul`; `note` tells what the run waits for; `urlOf(id)` is a run's page. */
+  /** `list` is a `ul`. `note` shows what the run is waiting for. `urlOf(id)` is the page of a run. */
   constructor(rootId, { list, section, note, urlOf }) {
     this.rootId = rootId;
     this.shown = { list, section, note };
@@ -75,7 +75,7 @@ export class SubagentTree {
     this.tellWaiting();
   }
 
-  /** Keep `badge` true to how a subagent is. */
+  /** Show the status of a subagent in `badge`, now and after each change. */
   follow(id, badge) {
     if (!this.badges.has(id)) this.badges.set(id, []);
     this.badges.get(id).push(badge);
@@ -101,6 +101,6 @@ export class SubagentTree {
       counts.set(word, (counts.get(word) ?? 0) + 1);
     }
     const parts = [...counts].map(([word, count]) => `${count} ${word}`).join(", ");
-    setText(this.shown.note, `Waits for ${left.length} ${left.length === 1 ? "subagent" : "subagents"}: ${parts}`);
+    setText(this.shown.note, `Waiting for ${left.length} ${left.length === 1 ? "subagent" : "subagents"}: ${parts}`);
   }
 }

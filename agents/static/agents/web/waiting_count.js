@@ -1,4 +1,4 @@
-// The count beside "Approvals" in the navigation of every page.
+// Updates the count beside "Approvals" in the navigation.
 
 import { followQueue } from "./queue_stream.js";
 

@@ -41,7 +41,7 @@ class Gathered:
         self._distinct: set[str] = set()
 
     def add(self, cell: str, cells: CellReader) -> bool:
-        """False for a cell that should be a number and is none."""
+        """Add a cell. Return False if it should be a number and is not."""
         kind, value = cells.read(cell)
         if kind == "missing":
             return True
@@ -61,7 +61,7 @@ class Gathered:
         return True
 
     def _add_exactly(self, value: float) -> None:
-        """Shewchuk's parts: their sum is the exact sum, whatever the order."""
+        """Add to Shewchuk's parts, whose sum is exact in any order."""
         at = 0
         for part in self._parts:
             if abs(value) < abs(part):
@@ -75,7 +75,7 @@ class Gathered:
         self._parts[at:] = [value]
 
     def result(self) -> float | int | None:
-        """None where there was nothing to compute with."""
+        """Return the measure, or None if the group has no values."""
         function = self.measure.function
         if function == "count":
             return self.count
@@ -105,7 +105,7 @@ def main() -> int:
     parser.add_argument("--where", action="append", default=[], metavar="CONDITION",
                         help="column=value, also != > >= < <= and ~ (contains)")  # fmt: skip
     parser.add_argument("--sort", help="a group or measure; --sort=-NAME for the largest first")
-    parser.add_argument("--top", type=int, help="only so many groups")
+    parser.add_argument("--top", type=int, help="show only this number of groups")
     parser.add_argument("--format", choices=["markdown", "csv", "json"], default="markdown")
     parser.add_argument("--json", action="store_const", const="json", dest="format")
     given = parser.parse_args()
@@ -122,7 +122,7 @@ def main() -> int:
 def aggregate(
     source: csv_source.Source, given: argparse.Namespace
 ) -> tuple[list[str], list[list[Any]], list[str]]:
-    """(header, rows, notes) of what `given` asks for. Raises `Stop` for what does not exist."""
+    """Return (header, rows, notes). Raises `Stop` for an unknown column or measure."""
     cells = reading.cell_reader(source, given)
     groups = [parse_group(each, source) for each in given.by]
     measures = [parse_measure(each, source) for each in given.measure or ["count"]]
@@ -157,7 +157,7 @@ def aggregate(
     header = [group.label for group in groups] + [measure.label for measure in measures]
     rows = [[*key, *(each.result() for each in gathered)] for key, gathered in found.items()]
     notes = [
-        f"{label}: {count:,} cells are no numbers and were left out."
+        f"{label}: {count:,} cells are not numbers and were left out."
         for label, count in odd.items()
     ]
     if conditions:

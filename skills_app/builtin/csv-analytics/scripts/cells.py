@@ -1,4 +1,4 @@
-"""What a cell says: nothing, a number, a date, yes or no, or text."""
+"""The value of a cell: missing, a number, a date, a boolean, or text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CellReader:
         self._known: dict[str, tuple[str, Value]] = {}
 
     def read(self, cell: str) -> tuple[str, Value]:
-        """(kind, value): missing None, number float, date datetime, boolean bool, text str."""
+        """Return (kind, value): missing None, number float, date datetime, boolean bool, text."""
         known = self._known.get(cell)
         if known is None:
             known = self._read(cell.strip())
@@ -57,9 +57,10 @@ class CellReader:
         return "text", cell
 
     def number(self, cell: str) -> float | None:
-        """Without currency signs, per cent, groups of thousands; brackets mean below zero.
+        """Parse a number, without currency signs, per cent and groups of thousands.
 
-        Codes with leading zeros or more than 15 digits are no numbers: they would lose digits.
+        Brackets mean a negative number. Codes with leading zeros or more than 15 digits are not
+        numbers: they would lose digits.
         """
         if not any("0" <= each <= "9" for each in cell) or len(cell) > 40:
             return None
@@ -82,7 +83,7 @@ class CellReader:
         return -value if negative else value
 
     def date(self, cell: str) -> datetime | None:
-        """Year first, or day and month first with four digits of the year."""
+        """Parse a date: year first, or day and month first with four digits of the year."""
         found = _ISO.fullmatch(cell)
         if found:
             year, month, day, *time = found.groups()
@@ -91,7 +92,7 @@ class CellReader:
             if not found:
                 return None
             first, mark, second, year, *time = found.groups()
-            # With points the day stands first everywhere.
+            # With points, the day is first in every country.
             day_first = self.day_first or mark == "."
             day, month = (first, second) if day_first else (second, first)
         try:
@@ -102,7 +103,7 @@ class CellReader:
 
 
 def looks_typed(cell: str) -> bool:
-    """Whether it is a number or a date in some notation."""
+    """Return whether the cell is a number or a date in any notation."""
     cell = cell.strip()
     reader = CellReader()
     return (
@@ -114,7 +115,7 @@ def looks_typed(cell: str) -> bool:
 
 
 def find_decimal(cells: Iterable[str]) -> str:
-    """ "," if more cells can only be read that way, else "."."""
+    """Return "," if more cells can only be read that way, else "."."""
     seen: Counter[str] = Counter()
     for cell in cells:
         cell = cell.strip().strip(_SIGNS)
@@ -126,9 +127,9 @@ def find_decimal(cells: Iterable[str]) -> str:
 
 
 def find_day_first(cells: Iterable[str]) -> bool | None:
-    """For dates such as 13/04/2024: True for day first, False for month first, None if unclear.
+    """Return True if dates such as 13/04/2024 have the day first, False for the month first.
 
-    None too when no cell needs to know it.
+    Return None if the cells contradict each other, or if no cell has such a date.
     """
     day, month = False, False
     for cell in cells:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draw a chart of a CSV file: bar, line, histogram or scatter.
 
-FILE.svg needs no package. FILE.png is drawn with matplotlib where the toolbox has it.
+FILE.svg needs no package. FILE.png needs matplotlib in the toolbox.
 
 Examples:
   chart_csv.py sales.csv --kind bar --x region --y sum:amount --output /sandbox/outputs/sales.svg
@@ -40,9 +40,9 @@ def main() -> int:
                         help="sum:COLUMN, mean:COLUMN, count, …; scatter: a column")  # fmt: skip
     parser.add_argument("--where", action="append", default=[], help="as in aggregate_csv.py")
     parser.add_argument("--sort", help="bars by value: --sort=-sum:amount")
-    parser.add_argument("--top", type=int, help="only so many bars")
+    parser.add_argument("--top", type=int, help="show only this number of bars")
     parser.add_argument("--bins", type=int, default=20, help="of a histogram; default: 20")
-    parser.add_argument("--title", help="a title that says the finding")
+    parser.add_argument("--title", help="a title that states the finding")
     given = parser.parse_args()
     if not given.output:
         raise Stop("Give --output, such as /sandbox/outputs/chart.svg.", WRONG_CALL)
@@ -166,7 +166,7 @@ def _draw_with_matplotlib(chart: Chart, output: str) -> str:
                     [place + shift for place in places], values, width, label=label, color=color
                 )
         every = math.ceil(len(places) / MAX_LABELS)
-        # A dollar sign would begin a formula.
+        # A dollar sign would start a formula.
         names = [name.replace("$", r"\$") for name in chart.names]
         axes.set_xticks(places[::every], names[::every], rotation=35, ha="right")
         if len(chart.series) > 1:

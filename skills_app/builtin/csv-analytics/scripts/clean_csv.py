@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Write a CSV file anew as other programs expect it: UTF-8, commas, one header, even rows.
+"""Rewrite a CSV file as other programs expect it: UTF-8, commas, one header, even rows.
 
-Cells keep their text but for spaces around it. --typed also writes numbers with a decimal point
+Cells keep their text without spaces around it. --typed also writes numbers with a decimal point
 and dates as YYYY-MM-DD.
 """
 
@@ -63,7 +63,7 @@ def _typed(value: object, cell: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        # All its digits: nothing is rounded here.
+        # Keep all digits.
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, datetime):
         at_midnight = (value.hour, value.minute, value.second) == (0, 0, 0)

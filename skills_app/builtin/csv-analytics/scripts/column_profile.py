@@ -1,4 +1,4 @@
-"""What one column holds, gathered cell by cell."""
+"""The profile of one column, gathered cell by cell."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from cells import CellReader
 
 MAX_DISTINCT = 10_000
-"""Different values that are counted in one column."""
+"""Limit of distinct values that are counted in a column."""
 MAX_KEPT = 5_000_000
-"""Numbers of all columns that are kept for quartiles."""
+"""Limit of numbers that are kept for quartiles, over all columns."""
 ODD_SHARE = 0.05
 """A column with up to this share of other cells still counts as numbers or dates."""
 _EXAMPLES = 5
 
 
 class Budget:
-    """How many numbers may still be kept, over all columns."""
+    """The number of values that may still be kept, over all columns."""
 
     def __init__(self, left: int = MAX_KEPT) -> None:
         self.left = left
@@ -84,7 +84,7 @@ class ColumnProfile:
 
     @property
     def kind(self) -> str:
-        """number, date, boolean, text, or empty; a few odd cells do not change it."""
+        """Return number, date, boolean, text or empty. A few odd cells do not change it."""
         present = self._kinds.total() - self._kinds["missing"]
         if not present:
             return "empty"
@@ -94,7 +94,7 @@ class ColumnProfile:
         return "text"
 
     def as_json(self) -> dict[str, Any]:
-        """Numbers are rounded to 12 digits, so that they are the same on every machine."""
+        """Return the profile. Numbers have 12 digits, so that they are equal on every machine."""
         kind = self.kind
         present = self._kinds.total() - self._kinds["missing"]
         result: dict[str, Any] = {
@@ -144,7 +144,7 @@ class ColumnProfile:
 
 
 def quantile(ordered: list[float], share: float) -> float:
-    """With linear interpolation, as spreadsheets and pandas do."""
+    """Return a quantile by linear interpolation, as spreadsheets and pandas do."""
     place = (len(ordered) - 1) * share
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
@@ -152,6 +152,6 @@ def quantile(ordered: list[float], share: float) -> float:
 
 
 def tidy(value: float) -> float | int:
-    """Twelve significant digits; whole numbers without a point."""
+    """Return 12 significant digits; whole numbers without a point."""
     rounded = float(f"{value:.12g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded

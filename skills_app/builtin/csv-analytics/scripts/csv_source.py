@@ -1,6 +1,6 @@
-"""Reading a CSV file as it is: its encoding, its delimiter, its header, its uneven rows.
+"""Read a CSV file: its encoding, delimiter, header and uneven rows.
 
-Rows are read one after the other, so a file may be larger than the memory.
+Rows are read one by one, so a file may be larger than the memory.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ MAX_FIELD = 10 * 1024 * 1024
 
 @dataclass
 class Source:
-    """A file and how to read it. `notes` say what was decided, and what is odd.
+    """A file and how to read it. `notes` lists decisions and irregularities.
 
-    `rows` counts what was read, `ragged` the rows that have more or fewer cells than the header;
-    both are complete when the rows have been read to the end.
+    `rows` counts the rows read, `ragged` those with more or fewer cells than the header. Both are
+    complete after the last row.
     """
 
     path: Path
@@ -49,9 +49,9 @@ class Source:
     first_ragged_line: int = 0
 
     def __iter__(self) -> Iterator[list[str]]:
-        """The rows, each as long as the header: short ones are filled up, long ones are cut.
+        """Yield the rows, each as long as the header: short ones are filled, long ones are cut.
 
-        What is cut is counted in `ragged`. Empty lines are no rows.
+        `ragged` counts both. Empty lines are skipped.
         """
         width = len(self.header)
         self.rows = self.ragged = self.first_ragged_line = 0
@@ -77,7 +77,7 @@ class Source:
                 ) from None
 
     def column(self, name: str) -> int:
-        """The position of a column. Raises `Stop` with the names that there are."""
+        """Return the position of a column. Raises `Stop` with the existing names."""
         if name in self.header:
             return self.header.index(name)
         folded = [each.casefold() for each in self.header]
@@ -103,8 +103,8 @@ class Source:
         if self.ragged:
             notes.append(
                 f"{self.ragged:,} rows have more or fewer cells than the header (the first ends "
-                f"in line {self.first_ragged_line:,}); missing cells count as empty, cells too "
-                "many are left out."
+                f"in line {self.first_ragged_line:,}); missing cells count as empty, extra "
+                "cells are left out."
             )
         return notes
 
@@ -114,15 +114,15 @@ class Source:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the CSV file")
-    parser.add_argument("--encoding", help="such as utf-8 or cp1252; found out when left out")
-    parser.add_argument("--delimiter", help="such as ';' or 'tab'; found out when left out")
+    parser.add_argument("--encoding", help="such as utf-8 or cp1252; default: detected")
+    parser.add_argument("--delimiter", help="such as ';' or 'tab'; default: detected")
     parser.add_argument("--no-header", action="store_true", help="the first row holds data")
-    parser.add_argument("--skip", type=int, help="rows above the header; found out when left out")
+    parser.add_argument("--skip", type=int, help="rows above the header; default: detected")
     parser.add_argument("--output", help="write here instead of to stdout")
 
 
 def open_source(given: argparse.Namespace) -> Source:
-    """What the arguments name. Raises `Stop` for what is no text, or empty."""
+    """Open the file of the arguments. Raises `Stop` if it is empty or not text."""
     csv.field_size_limit(MAX_FIELD)
     path = input_file(given.file)
     if path.stat().st_size == 0:

@@ -1,4 +1,4 @@
-"""Finding out how a CSV file is written: encoding, delimiter, title rows, header."""
+"""Detect the format of a CSV file: encoding, delimiter, title rows, header."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ def _refuse_other_kinds(path: Path, start: bytes) -> None:
     }
     for mark, words in known.items():
         if start.startswith(mark):
-            raise Stop(f"{path} is no CSV file but {words}.", UNREADABLE)
+            raise Stop(f"{path} is not a CSV file but {words}.", UNREADABLE)
 
 
 def sample_rows(sample: str, delimiter: str) -> list[list[str]]:
-    """The rows of the sample's start that are whole and not empty."""
+    """Return the rows of the sample that are complete and not empty."""
     rows: list[list[str]] = []
     reader = csv.reader(io.StringIO(sample.replace("\0", ""), newline=""), delimiter=delimiter)
     try:
@@ -84,7 +84,7 @@ def sample_rows(sample: str, delimiter: str) -> list[list[str]]:
                 return rows[:SAMPLE_ROWS]
     except csv.Error:
         return rows
-    # The last one may be cut off.
+    # The last row may be cut off.
     return rows[:-1] if len(sample) >= SAMPLE_BYTES and len(rows) > 1 else rows
 
 
@@ -95,7 +95,7 @@ def find_delimiter(sample: str) -> str:
         widths = Counter(len(row) for row in rows)
         if not widths:
             continue
-        # Single cells are titles or notes; they say nothing about the others.
+        # Single cells are titles or notes; they do not show the delimiter.
         wide = Counter({width: count for width, count in widths.items() if width > 1})
         if not wide:
             continue
@@ -109,7 +109,7 @@ def find_delimiter(sample: str) -> str:
 
 
 def title_rows(rows: list[list[str]]) -> int:
-    """Rows above the table: with one cell only, where the others have several."""
+    """Count the rows above the table: they have one cell, the others have several."""
     width = Counter(len(row) for row in rows).most_common(1)[0][0]
     if width < 2:
         return 0
@@ -120,7 +120,7 @@ def title_rows(rows: list[list[str]]) -> int:
 
 
 def lines_to_skip(sample: str, delimiter: str, rows: int) -> int:
-    """How many records of the csv module come before the header, empty lines included."""
+    """Count the csv module's records before the header, empty lines included."""
     reader = csv.reader(io.StringIO(sample.replace("\0", ""), newline=""), delimiter=delimiter)
     found = 0
     for at, row in enumerate(reader):

@@ -1,4 +1,4 @@
-"""What the arguments ask of rows: groups, measures, conditions, an order."""
+"""Parse the arguments about rows: groups, measures, conditions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Group:
     part: str = ""
 
     def key(self, row: list[str], cells: CellReader) -> str:
-        """The group of a row; "(missing)" for empty cells, "(no date)" for what is none."""
+        """Return the group of a row: "(missing)" for empty cells, "(no date)" for other text."""
         cell = row[self.column].strip()
         if cell.lower() in MISSING:
             return "(missing)"
@@ -52,7 +52,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Condition:
-    """A comparison with a cell: as numbers or dates where both sides are, else as text."""
+    """A comparison with a cell: as numbers or dates if both sides are, else as text."""
 
     column: int
     operator: str
@@ -69,7 +69,7 @@ class Condition:
         elif self.operator in ("=", "!="):
             a, b = cell, self.text
         elif right[0] in ("number", "date"):
-            # What is no number is neither above nor below one.
+            # Text is neither above nor below a number.
             return False
         else:
             a, b = cell, self.text
@@ -79,7 +79,7 @@ class Condition:
 
 
 def parse_group(given: str, source: Source) -> Group:
-    """`column`, or `part:column`. A column with a colon in its name is found first."""
+    """Parse `column` or `part:column`. A column with a colon in its name has priority."""
     part, mark, column = given.partition(":")
     if mark and given not in source.header and part in _PARTS:
         return Group(given, source.column(column), part)
@@ -87,7 +87,7 @@ def parse_group(given: str, source: Source) -> Group:
 
 
 def parse_measure(given: str, source: Source) -> Measure:
-    """`count`, or `sum:amount`."""
+    """Parse `count` or `sum:amount`."""
     function, _, column = given.partition(":")
     if function not in MEASURES:
         raise Stop(
@@ -101,9 +101,9 @@ def parse_measure(given: str, source: Source) -> Measure:
 
 
 def parse_condition(given: str, source: Source) -> Condition:
-    """`amount>=100`, `region=North`, `note~urgent`."""
+    """Parse `amount>=100`, `region=North` or `note~urgent`."""
     for match in re.finditer(r">=|<=|!=|=|>|<|~", given):
-        # A column's name may hold such signs: the longest name that exists counts.
+        # A column's name may contain an operator: use the longest existing name.
         name = given[: match.start()].strip()
         if name in source.header:
             return Condition(source.column(name), match[0], given[match.end() :].strip())

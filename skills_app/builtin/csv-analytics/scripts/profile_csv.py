@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Say what a CSV file holds: its form, and for each column its type, gaps, range and odd cells.
+"""Profile a CSV file: its format, and the type, gaps, range and odd cells of each column.
 
-It reads the file row by row, so size is a matter of time only: 5 to 10 MB a second.
+It reads the file row by row, 5 to 10 MB a second, so a large file only takes longer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     csv_source.add_arguments(parser)
     reading.add_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="all of it as JSON")
+    parser.add_argument("--json", action="store_true", help="print the profile as JSON")
     given = parser.parse_args()
     source = csv_source.open_source(given)
     cells = reading.cell_reader(source, given)

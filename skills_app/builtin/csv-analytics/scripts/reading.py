@@ -1,4 +1,4 @@
-"""How the cells of a file are to be read, decided from its first rows."""
+"""Decide from a file's first rows how to read its cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROWS_LOOKED_AT = 5_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--decimal", choices=[".", ","], help="found out when left out")
+    parser.add_argument("--decimal", choices=[".", ","], help="default: detected")
     parser.add_argument("--day-first", action="store_true", help="03/04/2024 is the third of April")
     parser.add_argument(
         "--month-first", action="store_true", help="03/04/2024 is the fourth of March"
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def cell_reader(source: Source, given: argparse.Namespace) -> CellReader:
-    """The reader for a file; what was decided without being sure is in the source's notes."""
+    """Return the reader for a file. The source's notes list the uncertain decisions."""
     cells = [cell for row in islice(source, ROWS_LOOKED_AT) for cell in row]
     decimal = given.decimal or find_decimal(cells)
     if given.day_first or given.month_first:
@@ -28,7 +28,7 @@ def cell_reader(source: Source, given: argparse.Namespace) -> CellReader:
     day_first = find_day_first(cells)
     if day_first is None and has_unclear_dates(cells):
         source.notes.append(
-            "Dates such as 03/04/2024 were read with the month first; nothing in the file's first "
-            f"{ROWS_LOOKED_AT:,} rows tells. Give --day-first or --month-first."
+            "Dates such as 03/04/2024 were read with the month first: the file's first "
+            f"{ROWS_LOOKED_AT:,} rows do not show the order. Give --day-first or --month-first."
         )
     return CellReader(decimal, day_first=bool(day_first))

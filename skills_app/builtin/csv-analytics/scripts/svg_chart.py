@@ -1,4 +1,4 @@
-"""A chart as SVG, written by hand: no package is needed, and the same data give the same bytes."""
+"""Draw a chart as SVG without packages. The same data give the same bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Chart:
 
 
 def draw(chart: Chart) -> str:
-    """The SVG document. Every text in it is escaped."""
+    """Return the SVG document, with every text escaped."""
     if chart.kind == "scatter":
         low_x, high_x, ticks_x = _axis([x for x, _ in chart.points], zero=False)
         low, high, ticks = _axis([y for _, y in chart.points], zero=False)
@@ -57,13 +57,13 @@ def draw(chart: Chart) -> str:
 
 
 def number(value: float) -> str:
-    """With groups of thousands, at most six digits that count, and a true minus sign."""
+    """Format with groups of thousands, at most 6 significant digits, and U+2212 as minus sign."""
     text = f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.6g}"
     return text.replace("-", "\u2212")
 
 
 def _axis(values: list[float], *, zero: bool) -> tuple[float, float, list[float]]:
-    """Round ends, and round steps between them."""
+    """Return (low, high, ticks) with round numbers."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     if zero:
         low, high = min(0.0, low), max(0.0, high)
@@ -127,7 +127,7 @@ def _names(chart: Chart) -> str:
 
 def _bars(chart: Chart, low: float, high: float) -> str:
     band = (RIGHT - LEFT) / max(1, len(chart.names))
-    # The bars of a histogram touch: its classes do.
+    # The bars of a histogram touch, as its classes do.
     filled = 0.98 if chart.kind == "histogram" else 0.76
     width = band * filled / max(1, len(chart.series))
     zero = _place(0.0, low, high, BOTTOM, TOP)
@@ -154,7 +154,7 @@ def _lines(chart: Chart, low: float, high: float) -> str:
         path, pen_down = [], False
         for at, value in enumerate(series):
             if value is None:
-                # A gap in the data is a gap in the line.
+                # Interrupt the line where a value is missing.
                 pen_down = False
                 continue
             x, y = LEFT + band * (at + 0.5), _place(value, low, high, BOTTOM, TOP)

@@ -1,4 +1,4 @@
-"""A SQLite file, opened so that no statement can change it: by its mode, and by what is allowed."""
+"""Open a SQLite file so that no statement can change it: read-only mode and an authorizer."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _PRAGMAS = frozenset({"table_info", "table_xinfo", "foreign_key_list", "index_li
 
 
 def connect(path: str, seconds: float) -> tuple[sqlite3.Connection, list[str]]:
-    """(connection, notes). A statement that runs for more than `seconds` is interrupted.
+    """Return (connection, notes). A statement that exceeds `seconds` is interrupted.
 
-    A file with changes that were never written back (FILE-wal) is copied first, changes included,
-    because a read-only directory does not let SQLite read them in place.
+    A file whose changes are still in FILE-wal is copied first, with these changes: SQLite cannot
+    read them in a read-only directory.
     """
     file, notes = input_file(path), []
     with open(file, "rb") as opened:
         start = opened.read(16)
     if start != b"SQLite format 3\0":
         raise Stop(
-            f"{path} is no SQLite database. For CSV use the skill csv-analytics.", UNREADABLE
+            f"{path} is not a SQLite database. For CSV use the skill csv-analytics.", UNREADABLE
         )
     log = Path(f"{path}-wal")
     if log.exists() and log.stat().st_size:
@@ -68,7 +68,7 @@ def _authorize(action: int, first: str | None, second: str | None, *rest: str | 
 
 
 def refuse(error: sqlite3.Error, seconds: float) -> Stop:
-    """What an error of a statement means for the caller."""
+    """Return the message for an error of a statement."""
     words = str(error)
     if "not authorized" in words or "prohibited" in words:
         words = "only one statement that reads is allowed: SELECT or WITH … SELECT"

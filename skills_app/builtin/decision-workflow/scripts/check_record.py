@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Check a decision record: its form, and that its policy and outcome agree.
+"""Check a decision record: its form, and that its outcome follows from its policy.
 
-Exit code 0: it is right. 1: it has problems, which are listed, one a line.
+Exit code 0: correct. 1: problems, one on each line.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _differences(record: dict[str, Any], policy_path: str) -> list[str]:
 
 
 def violations(value: Any, schema: dict[str, Any], path: str = "") -> list[str]:
-    """All that breaks the schema. It knows those words of JSON Schema that the schema here uses."""
+    """List the violations of `schema`, which uses a small part of JSON Schema."""
     where = path or "record"
     kind = schema.get("type")
     if kind and not isinstance(value, _TYPES[kind]):

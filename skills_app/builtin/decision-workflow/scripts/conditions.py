@@ -1,6 +1,6 @@
 """Conditions of a policy: `amount >= 500 and category in (travel, training)`.
 
-Comparisons are joined by `and`; for `or` write two rules. Only < <= > >= compare as numbers;
+`and` joins comparisons; for `or` write two rules. Only < <= > >= compare as numbers;
 = and != compare numbers as numbers and everything else as text, without regard to case.
 """
 
@@ -24,11 +24,11 @@ _NUMBER = re.compile(r"-?(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,9})?")
 
 
 _LEAST, _MOST = 1e-9, 10**15
-"""Numbers in between are compared; others are errors of whoever wrote them."""
+"""Limit of a number's absolute value. Larger numbers are typing errors."""
 
 
 class Unclear(Exception):
-    """A request does not say what a condition needs. Whoever decides must ask."""
+    """The request lacks a value that a condition needs. Somebody must ask the requester."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Comparison:
     values: tuple[str, ...]
 
     def holds(self, request: dict[str, Any]) -> bool:
-        """Raises `Unclear` for a field that is missing, or no number where one is needed."""
+        """Evaluate the comparison. Raises `Unclear` if the field is missing or not a number."""
         present, value = look_up(request, self.field)
         if self.operator in ("is missing", "is present"):
             return present == (self.operator == "is present")
@@ -51,7 +51,7 @@ class Comparison:
             return _same(value, self.values[0]) == (self.operator == "=")
         left, right = as_number(value), as_number(self.values[0])
         if left is None:
-            raise Unclear(f"{self.field} is {value!r}, which is no number")
+            raise Unclear(f"{self.field} is {value!r}, which is not a number")
         if right is None:
             raise Unclear(f"the policy compares {self.field} with {self.values[0]!r}")
         return {
@@ -60,7 +60,7 @@ class Comparison:
 
 
 def parse(text: str) -> tuple[Comparison, ...]:
-    """The comparisons of a condition; `always` has none. Raises `Stop` for what is no condition."""
+    """Parse a condition; `always` has no comparisons. Raises `Stop` for invalid text."""
     if text.strip().lower() == "always":
         return ()
     comparisons = []
@@ -84,7 +84,7 @@ def parse(text: str) -> tuple[Comparison, ...]:
 
 
 def look_up(request: dict[str, Any], field: str) -> tuple[bool, Any]:
-    """(whether it is there, its value); `a.b` looks into `a`. Blank text is not there."""
+    """Return (found, value); `a.b` looks into `a`. Blank text counts as missing."""
     value: Any = request
     for part in field.split("."):
         if not isinstance(value, dict) or part not in value:
@@ -94,7 +94,7 @@ def look_up(request: dict[str, Any], field: str) -> tuple[bool, Any]:
 
 
 def _says_something(value: Any) -> bool:
-    """Whether it has any content: no blank text, and no list or object of nothing else."""
+    """Return whether `value` has content. Blank text, and lists or objects of it, have none."""
     if isinstance(value, str):
         return any(unicodedata.category(letter)[0] not in "ZC" for letter in value)
     if isinstance(value, (list, dict)):
@@ -104,9 +104,10 @@ def _says_something(value: Any) -> bool:
 
 
 def as_number(value: Any) -> float | None:
-    """A number below 10^15, also from text such as "1,250.00"; True and False are none.
+    """Return a number below 10^15, also from text such as "1,250.00", or None.
 
-    Text that could mean two numbers, such as "1.250,00" or "1,5", is none: a wrong guess approves.
+    Ambiguous text such as "1.250,00" or "1,5" gives None: a wrong guess would approve a request.
+    Booleans give None too.
     """
     if isinstance(value, str):
         plain = value.strip().lstrip("$€£").strip()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Evaluate a request against a policy and write a decision record.
 
-All rules that apply count, and the strictest outcome wins. Where no rule applies, or the request
-does not say what a rule needs, the outcome is escalate. Nothing is ever approved by default.
+All rules that apply count, and the strictest outcome wins. If no rule applies, or the request lacks
+a value that a rule needs, the outcome is escalate. No request is approved by default.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--policy", required=True, help="a .json or .md file")
     parser.add_argument("--request", required=True, help="a .json file")
-    parser.add_argument("--decided-at", help="such as 2024-05-01T10:00:00Z; now when left out")
+    parser.add_argument("--decided-at", help="such as 2024-05-01T10:00:00Z; default: now")
     parser.add_argument("--output", help="write the record here instead of to stdout")
     given = parser.parse_args()
     policy = read_policy(given.policy)
@@ -37,12 +37,12 @@ def main() -> int:
 
 
 def make_record(policy: Policy, request: dict[str, Any], decided_at: str) -> dict[str, Any]:
-    """The decision record. The same policy, request and moment give the same record."""
+    """Return the decision record. The same policy, request and time give the same record."""
     applying, factors, unclear = _apply(policy, request)
     unclear += [f"{name} is {AGAIN}" for name in given_again(request)]
     missing = [name for name in policy.required if not look_up(request, name)[0]]
     outcome = max((rule.outcome for rule in applying), key=OUTCOMES.index, default="escalate")
-    # A rule whose condition cannot be told might be a stricter one.
+    # A rule that cannot be evaluated may be stricter.
     if outcome != "deny" and (missing or unclear):
         outcome = "escalate"
     counted = [rule for rule in applying if rule.outcome in ("needs_approval", outcome)]
@@ -84,20 +84,20 @@ def make_record(policy: Policy, request: dict[str, Any], decided_at: str) -> dic
 
 
 def _apply(policy: Policy, request: dict[str, Any]) -> tuple[list[Rule], list[str], list[str]]:
-    """(rules that apply, what was found of each rule, what could not be told)."""
+    """Return (rules that apply, a finding for each rule, doubts)."""
     applying, factors, unclear = [], [], []
     for rule in policy.rules:
         verdict, doubts = _verdict(rule, request)
         unclear += doubts
         if verdict:
             applying.append(rule)
-        words = "cannot be told" if doubts else "applies" if verdict else "does not apply"
+        words = "is unclear" if doubts else "applies" if verdict else "does not apply"
         factors.append(f"{rule.name}: {rule.condition}: {words}")
     return applying, factors, list(dict.fromkeys(unclear))
 
 
 def _verdict(rule: Rule, request: dict[str, Any]) -> tuple[bool, list[str]]:
-    """Whether it applies. One comparison that is false settles it, whatever the others lack."""
+    """Return (applies, doubts). One false comparison decides, also if others are unclear."""
     doubts = []
     for comparison in rule.comparisons:
         try:
@@ -128,7 +128,7 @@ def _next_steps(outcome: str, approvers: list[str], missing: list[str]) -> list[
     asked = ", then ".join(approvers)
     steps = {
         "approve": ["Tell the requester. No approval is needed under this policy."],
-        "deny": ["Tell the requester, with the reason and whom to turn to."],
+        "deny": ["Tell the requester the reason and a contact."],
         "needs_approval": [f"Ask for approval: {asked}."],
         "escalate": [f"Escalate to {asked}." if approvers else "Escalate to the policy's owner."],
     }[outcome]
@@ -138,7 +138,7 @@ def _next_steps(outcome: str, approvers: list[str], missing: list[str]) -> list[
 def _read_request(path: str) -> dict[str, Any]:
     request = read_json(path, once=False)
     if not isinstance(request, dict):
-        raise Stop(f"{path} must hold one JSON object.", UNREADABLE)
+        raise Stop(f"{path} must contain one JSON object.", UNREADABLE)
     return request
 
 
@@ -149,7 +149,7 @@ def _moment(given: str | None) -> str:
         moment = datetime.fromisoformat(given.replace("Z", "+00:00"))
     except ValueError:
         raise Stop(
-            f"--decided-at {given} is no time such as 2024-05-01T10:00:00Z.", WRONG_CALL
+            f"--decided-at {given} is not a time such as 2024-05-01T10:00:00Z.", WRONG_CALL
         ) from None
     if moment.tzinfo is None:
         raise Stop("--decided-at needs a time zone, such as Z at its end.", WRONG_CALL)

@@ -1,4 +1,4 @@
-"""A policy from JSON, or from the tables of a Markdown file."""
+"""Read a policy from JSON, or from the tables of a Markdown file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Policy:
 
 
 def read_policy(path: str) -> Policy:
-    """The policy in a .json or .md file. Raises `Stop` with all that is missing in a rule."""
+    """Read the policy of a .json or .md file. Raises `Stop` with the missing parts of a rule."""
     file = input_file(path)
     raw = file.read_bytes()
     try:
@@ -94,7 +94,7 @@ def _rule(given: Any, number: int) -> Rule:
 
 
 def _from_markdown(text: str, file: Path) -> dict[str, Any]:
-    """Lines such as `Version: 3` above, and a table with the columns of a rule."""
+    """Read lines such as `Version: 3`, and the tables with the columns of a rule."""
     given: dict[str, Any] = {"rules": []}
     columns: list[str] = []
     for line in text.splitlines():
@@ -116,7 +116,7 @@ def _from_markdown(text: str, file: Path) -> dict[str, Any]:
         if not columns:
             columns = [cell.lower() for cell in cells]
             if len(set(columns)) < len(columns):
-                raise Stop(f"A table of {file} has two columns of one name.", UNREADABLE)
+                raise Stop(f"A table of {file} has two columns with the same name.", UNREADABLE)
             continue
         if {"when", "outcome"} <= set(columns):
             given["rules"].append(dict(zip(columns, cells, strict=False)))

@@ -1,4 +1,4 @@
-"""JSON whose objects have each name once, and whose numbers are within reach."""
+"""Read JSON without repeated names in an object and without inexact numbers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from outcome import UNREADABLE, Stop, input_file
 
 AGAIN = "given several times"
-"""A field that an object has several times has this object as its value: {AGAIN: [its values]}."""
+"""A repeated field of an object has the value {AGAIN: [its values]}."""
 
 
 def read_json(path: str, *, once: bool = True) -> Any:
-    """What the file holds. Raises `Stop` for what is no JSON and, with `once`, for a name twice.
+    """Read a JSON file. Raises `Stop` for invalid JSON and, with `once`, for a repeated name.
 
-    A number that no computer holds exactly is read as text, which is no number to a condition.
+    A number without an exact representation becomes text, which conditions do not compare.
     """
     try:
         value = json.loads(
@@ -28,14 +28,14 @@ def read_json(path: str, *, once: bool = True) -> Any:
         )
         again = given_again(value)
     except (ValueError, RecursionError) as error:
-        raise Stop(f"{path} is no JSON: {error}.", UNREADABLE) from None
+        raise Stop(f"{path} is not valid JSON: {error}.", UNREADABLE) from None
     if once and again:
-        raise Stop(f"{path} names {', '.join(again)} several times: leave one.", UNREADABLE)
+        raise Stop(f"{path} names {', '.join(again)} several times: keep one of each.", UNREADABLE)
     return value
 
 
 def given_again(value: Any, path: str = "") -> list[str]:
-    """The fields that an object has several times."""
+    """List the repeated fields of `value`."""
     if isinstance(value, list):
         return [name for each in value for name in given_again(each, path)]
     if not isinstance(value, dict):

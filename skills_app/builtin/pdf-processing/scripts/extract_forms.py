@@ -15,8 +15,8 @@ from pdf_reader.errors import PdfError
 from pdf_reader.forms import Field, has_xfa, read_fields
 from pdf_reader.opening import add_arguments, open_document
 
-_XFA = "The file also holds an XFA form, which can say more than these fields do."
-_ONLY_XFA = "The file holds an XFA form only, which this skill cannot read."
+_XFA = "The file also has an XFA form, which may contain more than these fields."
+_ONLY_XFA = "The file has only an XFA form, which this skill cannot read."
 
 
 def main() -> int:

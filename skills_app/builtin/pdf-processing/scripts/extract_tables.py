@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Find tables in a PDF by how their text is aligned, and give them as CSV, JSON or Markdown.
+"""Find tables in a PDF by the alignment of their text; print them as CSV, JSON or Markdown.
 
-Lines around cells are not looked at, so check the result against the page's text.
+Lines around cells are ignored, so check the result against the page's text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Print the text of a PDF, page by page.
 
-The reader of this skill needs no package. --engine pypdf or pdftotext takes another one where it
-is installed. The output says which was used, and what could not be read.
+The builtin engine needs no package. --engine pypdf and --engine pdftotext use another one if it is
+installed. The output names the engine and the parts that it could not read.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     add_arguments(parser)
     parser.add_argument(
-        "--layout", action="store_true", help="keep columns and gaps as they stand on the page"
+        "--layout", action="store_true", help="keep the columns and gaps of the page"
     )
     parser.add_argument(
         "--engine", choices=["builtin", "pypdf", "pdftotext"], default="builtin",
-        help="what reads the text; builtin needs no package",
+        help="the reader of the text; builtin needs no package",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="pages, engine and notes as JSON")
     given = parser.parse_args()
@@ -83,7 +83,7 @@ def _notes(document: Document, read: dict[int, PageText]) -> list[str]:
         notes += [f"Page {number}: {problem}" for problem in dict.fromkeys(page.problems)]
         if page.unknown:
             notes.append(
-                f"Page {number}: {page.unknown} characters have no known meaning and stand as "
+                f"Page {number}: {page.unknown} characters have no known meaning and are shown as "
                 "\ufffd. Look at the page before you rely on it."
             )
         if page.invisible:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Say what a PDF holds: pages, their sizes, its title and author, text, pictures, form fields."""
+"""Describe a PDF: pages, their sizes, title and author, text, pictures, form fields."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POINTS_PER_MM = 72 / 25.4
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     add_arguments(parser, pages=False)
-    parser.add_argument("--json", action="store_true", help="all of it as JSON")
+    parser.add_argument("--json", action="store_true", help="print the description as JSON")
     given = parser.parse_args()
     file, document = open_document(given.file, given.password)
     pages = []

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Check a Markdown report before it is handed over.
+"""Check a Markdown report before you hand it over.
 
-It looks for the sections that its type must have and that are empty, for placeholders, for a
-date, for links and pictures that lead nowhere. Exit code 0: nothing found. 1: problems, listed.
+It finds missing and empty sections, placeholders, a missing date, and broken links and pictures.
+Exit code 0: no problems. 1: a list of problems.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def main() -> int:
 
 
 def problems_of(text: str, directory: Path, kind: str | None) -> list[str]:
-    """Each with its line where there is one."""
+    """List the problems, with line numbers if possible."""
     plain = _without_code(text)
     lines = plain.split("\n")
     sections = _sections(lines)
     problems = []
     if not sections or sections[0][0] != 1:
-        problems.append("line 1: the report begins with a title, such as # Sales in May.")
+        problems.append("line 1: the report must start with a title, such as # Sales in May.")
     problems += _section_problems(sections, kind)
     for number, line in enumerate(lines, 1):
         problems += [
@@ -81,7 +81,7 @@ def problems_of(text: str, directory: Path, kind: str | None) -> list[str]:
     if not dated:
         problems.append("There is no date: write a line such as **Date:** 2024-05-01.")
     elif not _DAY.search(dated[1]):
-        problems.append(f"The date {dated[1].strip()!r} is no day such as 2024-05-01.")
+        problems.append(f"The date {dated[1].strip()!r} is not a date such as 2024-05-01.")
     length = len(re.findall(r"\w+", plain))
     limit = MAX_WORDS.get(kind or "")
     if limit and length > limit:
@@ -90,7 +90,7 @@ def problems_of(text: str, directory: Path, kind: str | None) -> list[str]:
 
 
 def _without_code(text: str) -> str:
-    """The same lines, with code taken out: what stands there is an example."""
+    """Return the text with code replaced by empty lines: code contains examples."""
     lines, fence = [], ""
     for line in text.split("\n"):
         mark = re.match(r"\s{0,3}(`{3,}|~{3,})", line)
@@ -107,7 +107,7 @@ def _without_code(text: str) -> str:
 
 
 def _sections(lines: list[str]) -> list[tuple[int, str, bool]]:
-    """(level, heading, whether there is text before the next one of its level or above)."""
+    """Return (level, heading, has text before the next heading of its level or above)."""
     found: list[tuple[int, str, int]] = []
     for number, line in enumerate(lines):
         heading = _HEADING.match(line)
@@ -147,7 +147,7 @@ def _link_problem(
     if not path and anchor:
         ids = {re.sub(r"[^\w]+", "-", name.casefold()).strip("-") for _, name, _ in sections}
         if anchor.casefold() not in ids:
-            return f"#{anchor} is no section."
+            return f"#{anchor} is not a section."
     return ""
 
 

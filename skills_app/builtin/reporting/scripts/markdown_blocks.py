@@ -1,6 +1,6 @@
-"""Markdown as HTML: headings, paragraphs, lists, tables, quotes, code, rules.
+"""Render Markdown as HTML: headings, paragraphs, lists, tables, quotes, code, rules.
 
-HTML in the Markdown is text like any other and is escaped.
+HTML in the Markdown is escaped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from html import escape
 from markdown_inline import PictureSource, inline
 
 MAX_DEPTH = 20
-"""Quotes in lists in quotes."""
+"""Limit of nested quotes and lists."""
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)(?:\s+#+)?\s*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([\w+-]*)")
 _RULE = re.compile(r" {0,3}([-*_])(?:\s*\1){2,}\s*$")
@@ -20,7 +20,7 @@ _DELIMITERS = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
 
 
 class Renderer:
-    """`html` of one text. `headings` are (level, words, id) of what it holds, in order."""
+    """Renders one text. `headings` lists (level, words, id) in the text's order."""
 
     def __init__(self, picture: PictureSource) -> None:
         self._picture = picture
@@ -196,7 +196,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _with_box(html: str) -> str:
-    """`[x]` at the start of an item as a box that was ticked."""
+    """Replace `[ ]` or `[x]` at the start of an item with a box."""
     if html.startswith("[ ] "):
         return "☐ " + html[4:]
     return "☑ " + html[4:] if html.lower().startswith("[x] ") else html

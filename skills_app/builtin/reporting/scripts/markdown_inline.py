@@ -1,4 +1,4 @@
-"""The text of a line as HTML. Everything is escaped; only the tags here come out."""
+"""Render the text of a line as HTML. It escapes everything except its own tags."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from html import escape
 
 PictureSource = Callable[[str], str]
-"""From the address in the Markdown to the one in the HTML; "" when there is none."""
+"""Maps a picture's address in the Markdown to that in the HTML; "" if it is missing."""
 
 _CODE = re.compile(r"(`+)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|~<>])")
@@ -30,11 +30,11 @@ _MARKS = re.compile("[\ue000\ue001]")
 
 
 def inline(text: str, picture: PictureSource) -> str:
-    """HTML of `text`. A link to anything but http, https, mailto or a heading stays words."""
+    """Return HTML of `text`. Links to other schemes than http, https and mailto become text."""
     kept: list[str] = []
 
     def keep(html: str) -> str:
-        # Finished HTML waits outside, so that nothing in it is taken for Markdown.
+        # Keep finished HTML outside, so that it is not parsed as Markdown.
         kept.append(html)
         return f"\ue000{len(kept) - 1}\ue001"
 

@@ -1,7 +1,7 @@
-"""How a script of this skill ends: its result, its errors, its exit code.
+"""The results, errors and exit codes of this skill's scripts.
 
-0 done; 1 the check found problems; 2 the call is wrong; 3 the input cannot be read; 4 the input is
-encrypted; 5 there is nothing in it of what was asked for; 6 a package is missing.
+0: done; 1: the check found problems; 2: wrong arguments; 3: unreadable input; 4: encrypted input;
+5: nothing found; 6: missing package.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PROBLEMS, WRONG_CALL, UNREADABLE, ENCRYPTED, NOTHING, MISSING_PACKAGE = 1, 2, 3,
 
 
 class Stop(Exception):
-    """The end, with a message that says what to do."""
+    """Ends the script with an exit code. The message names the solution."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -34,14 +34,14 @@ def run(main: Callable[[], int]) -> NoReturn:
         print(f"error: {stop}", file=sys.stderr)
         code = stop.code
     except BrokenPipeError:
-        # Whoever reads has enough, such as `head`.
+        # The reader, for example `head`, has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     sys.exit(code)
 
 
 def input_file(path: str) -> Path:
-    """`path` if it is a file that can be read; else the end, with what to do."""
+    """Return `path` as a readable file. Raises `Stop` with the solution."""
     file = Path(path)
     if not file.exists():
         raise Stop(f"{path} does not exist. List the directory and check the name.", WRONG_CALL)
@@ -53,7 +53,7 @@ def input_file(path: str) -> Path:
 
 
 def deliver(text: str, output: str | None, *inputs: Path) -> None:
-    """Print `text`, or write it to the file `output`, which is none of the inputs."""
+    """Print `text`, or write it to the file `output`, which must not be an input."""
     if output is None:
         sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
         return

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Make one HTML file of a Markdown report, with its pictures inside.
+"""Make one HTML file from a Markdown report, with its pictures inside.
 
-No script and no address outside is loaded by it; HTML in the report is shown as text.
+The file loads no scripts and no other addresses; HTML in the report is shown as text.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("report", help="the Markdown file")
     parser.add_argument("--output", required=True, help="such as /sandbox/outputs/report.html")
-    parser.add_argument("--title", help="the first heading when left out")
+    parser.add_argument("--title", help="default: the first heading")
     parser.add_argument("--contents", action="store_true", help="a list of the sections above")
     parser.add_argument("--language", default="en", help="such as en or de; default: en")
     given = parser.parse_args()
     if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", given.language):
-        raise Stop(f"--language {given.language} is no language such as en or de.", WRONG_CALL)
+        raise Stop(f"--language {given.language} is not a language such as en or de.", WRONG_CALL)
     report = input_file(given.report)
     try:
         text = report.read_text(encoding="utf-8-sig")
@@ -85,14 +85,14 @@ def _contents(headings: list[tuple[int, str, str]]) -> str:
 
 
 def _picture(address: str, directory: Path, missing: list[str]) -> str:
-    """A local picture as a data: address; "" with a note when it cannot be had."""
+    """Return a local picture as a data: address; "" and a note if it is unavailable."""
     if re.match(r"[a-z][a-z0-9+.-]*:", address, re.IGNORECASE) or address.startswith("//"):
         missing.append(f"{address} is not a local file, so the picture is left out.")
         return ""
     file = directory / address
     kind = _KINDS.get(file.suffix.lower())
     if kind is None or not file.is_file():
-        missing.append(f"the picture {address} is not there, or of another kind than "
+        missing.append(f"the picture {address} does not exist, or is not one of "
                        f"{', '.join(sorted(_KINDS))}.")  # fmt: skip
         return ""
     if file.stat().st_size > MAX_PICTURE:

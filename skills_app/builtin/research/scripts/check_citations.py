@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Check that every claim of a report names a source that is in the log.
 
-A claim is a paragraph, a list item or a row of a table, outside of the sections that describe the
-work (scope, method, limitations, open questions, sources, appendix). It names sources as [S1], or
-is marked as (interpretation). Exit code 0: all is right. 1: problems, listed one a line.
+A claim is a paragraph, a list item or a table row, outside of the sections that describe the work
+(scope, method, limitations, open questions, sources, appendix). It names sources as [S1], or is
+marked as (interpretation). Exit code 0: correct. 1: problems, one on each line.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def claims_of(text: str) -> list[tuple[int, str]]:
-    """(line number, text) of each block that has to name a source."""
+    """Return (line number, text) of each block that must name a source."""
     claims: list[tuple[int, str]] = []
     block: list[str] = []
     start = free_below = 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Add a source to the log and print its id, such as S3. The log is made if it is missing.
+"""Add a source to the log and print its id, such as S3. It creates the log if necessary.
 
 Example:
   log_source.py --log sources.json --title "Annual report" --where /sandbox/user_uploads/r.txt \\
@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("--confidence", choices=CONFIDENCE, default="medium")
     parser.add_argument("--author", default="")
     parser.add_argument("--published", default="")
-    parser.add_argument("--quote", default="", help="the words that carry the claim")
+    parser.add_argument("--quote", default="", help="the words that support the claim")
     given = parser.parse_args()
     log = Path(given.log)
     entries = read_log(given.log) if log.exists() else []
@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def _write(log: Path, entries: list[dict]) -> None:
-    """Whole or not at all: another process may read the log."""
+    """Write the log atomically: another process may read it."""
     text = json.dumps({"sources": entries}, ensure_ascii=False, indent=2) + "\n"
     new = log.with_name(f".{log.name}.new")
     try:

@@ -10,26 +10,28 @@ from typing import Any
 from outcome import UNREADABLE, Stop, input_file
 
 FIELDS = ("id", "title", "where", "accessed", "kind", "confidence")
-"""What every entry has. `where` is a URL, a path or words; `accessed` a day, YYYY-MM-DD."""
+"""The fields of an entry. `where` is a URL, a path or words; `accessed` a day, YYYY-MM-DD."""
 CONFIDENCE = ("low", "medium", "high")
 KINDS = ("file", "web", "person", "tool", "other")
 _DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 
 
 def read_log(path: str) -> list[dict[str, Any]]:
-    """The entries. Raises `Stop` for what is no log."""
+    """Read the entries. Raises `Stop` if the file is not a log."""
     try:
         log = json.loads(input_file(path).read_text(encoding="utf-8-sig"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise Stop(f"{path} is no JSON: {error}.", UNREADABLE) from None
+        raise Stop(f"{path} is not valid JSON: {error}.", UNREADABLE) from None
     entries = log.get("sources") if isinstance(log, dict) else None
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
-        raise Stop(f'{path} must hold {{"sources": […]}}. Make it with log_source.py.', UNREADABLE)
+        raise Stop(
+            f'{path} must contain {{"sources": […]}}. Create it with log_source.py.', UNREADABLE
+        )
     return entries
 
 
 def problems_of(entries: list[dict[str, Any]]) -> list[str]:
-    """What is wrong with the entries themselves, quotes that are not in their file included."""
+    """List the problems of the entries, including quotes that are not in their file."""
     problems = []
     ids = [str(entry.get("id")) for entry in entries]
     problems += [
@@ -55,12 +57,12 @@ def _quote_problems(name: str, entry: dict[str, Any]) -> list[str]:
     quote = str(entry.get("quote") or "")
     if not quote:
         return []
-    # A PDF or another binary file cannot be searched: give the text that was taken from it.
+    # A PDF or another binary file cannot be searched.
     text = file.read_bytes()
     if b"\0" in text[:4096] or text.startswith(b"%PDF"):
         return [f"{name}: the quote cannot be looked up in {file}: log the extracted text instead."]
     if _plain(quote) not in _plain(text.decode("utf-8", "replace")):
-        return [f"{name}: the quote does not stand in {file}."]
+        return [f"{name}: the quote is not in {file}."]
     return []
 
 

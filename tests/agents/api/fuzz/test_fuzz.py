@@ -118,7 +118,7 @@ def an_id(whose: Somebody, name: str, path: str) -> Any:
     return whose.ids.get(name, ["none"])[-1]
 
 
-def test_what_is_bobs_is_not_there_for_alice_and_is_for_bob(served: Served) -> None:
+def test_bobs_objects_exist_for_bob_and_not_for_alice(served: Served) -> None:
     asked = dict(send(served, served.alice, served.bob))
     assert len(asked) > 40
     let_in = {name: answer for name, answer in asked.items() if answer[0] not in (403, 404)}

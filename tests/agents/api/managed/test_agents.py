@@ -81,7 +81,7 @@ def test_a_version_is_restored_as_a_new_version() -> None:
     assert (restored.status_code, restored.json()["version"]) == (200, 3), restored.content
     agent.refresh_from_db()
     assert (agent.system_prompt, agent.max_turns) == ("First.", 3)
-    # What is no part of versions stays, and the agent still follows the settings.
+    # Fields outside of versions stay, and the agent still follows the settings.
     assert (agent.description, agent.provider, agent.model) == ("New.", "", "")
     assert agent.versions.get(number=3).spec == agent.versions.get(number=1).spec
 
@@ -149,7 +149,7 @@ def test_an_agent_gets_another_slug_and_owner_as_in_the_admin() -> None:
     taken = patch(client, where, {"slug": "taken"})
     assert (taken.status_code, problem_of(taken)["code"]) == (409, "slug_taken")
     assert patch(client, where, {"owner": "nobody"}).status_code == 400
-    # The owner controls the memory: without access to the admin, nobody takes an agent over.
+    # The owner controls the memory, so taking over an agent needs access to the admin.
     pia = client_for(make_user("pia", "change_agent"))
     assert patch(pia, where, {"owner": "pia"}).status_code == 403
     assert Agent.objects.get(pk=agent.pk).owner == User.objects.get(username="bob")
@@ -188,7 +188,7 @@ def test_a_stranger_finds_and_changes_no_agent_of_others() -> None:
     assert (agent.is_active, agent.everyone) == (True, False)
 
 
-def test_who_only_uses_an_agent_reads_no_definition_and_changes_nothing() -> None:
+def test_a_user_of_an_agent_reads_no_definition_and_changes_nothing() -> None:
     agent = make_agent(system_prompt="The safe is behind the clock.")
     client = client_for(make_user("ann"))
     where = f"{URL}/{agent.pk}"

@@ -54,7 +54,7 @@ def test_the_same_request_with_the_same_key_makes_one_budget() -> None:
     assert Budget.objects.count() == 1
 
 
-def test_a_change_of_what_was_read_before_is_refused() -> None:
+def test_a_change_based_on_an_old_state_is_refused() -> None:
     make_agent()
     client = operator(*ALL)
     made = post(client, URL, {"agent": "writer", "period": "day", "max_tokens": 5})

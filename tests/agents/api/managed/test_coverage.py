@@ -16,7 +16,7 @@ from agents.features.budgets.models import Budget, BudgetRequest
 from tests.agents.api.rows import make_user
 
 OTHERS = {"django_q"}
-"""Apps of other packages, whose rows are hints for workers."""
+"""Apps of other packages. Their rows are hints for workers."""
 
 
 def operation_ids() -> set[str]:

@@ -25,7 +25,7 @@ def queries_of(client: APIClient, url: str) -> int:
     return len(taken)
 
 
-def test_a_longer_list_takes_no_more_queries() -> None:
+def test_a_longer_list_needs_no_further_queries() -> None:
     client = operator("view_budget", "view_user", "view_group")
     few, urls = {}, [f"{API}/budgets", f"{API}/users", f"{API}/groups"]
 
@@ -46,7 +46,7 @@ def test_a_longer_list_takes_no_more_queries() -> None:
         assert queries_of(client, url) <= few[url], url
 
 
-def test_a_list_comes_in_pages_and_refuses_what_it_does_not_know() -> None:
+def test_a_list_has_pages_and_refuses_unknown_parameters() -> None:
     client = operator("view_user")
     for name in ("a", "b", "c"):
         make_user(name)

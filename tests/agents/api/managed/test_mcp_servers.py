@@ -67,7 +67,7 @@ def test_secrets_are_in_no_answer_and_no_history() -> None:
 
 
 def test_stored_secrets_do_not_go_to_another_program() -> None:
-    """Who may change a server must not read its secrets with a program of their own."""
+    """A person who may change a server must not read its secrets with another program."""
     client = operator(*ALL)
     where = post(client, URL, SERVER)["Location"]
     refused = patch(client, where, {"command": "env"})
@@ -75,7 +75,7 @@ def test_stored_secrets_do_not_go_to_another_program() -> None:
     assert McpServer.objects.get().command == "mcp-server-time"
 
 
-def test_people_who_use_a_server_cannot_change_it() -> None:
+def test_users_of_a_server_cannot_change_it() -> None:
     where = post(operator(*ALL), URL, {**SERVER, "secrets": {}})["Location"]
     make_agent()
     ann = client_for(make_user("ann"))

@@ -59,7 +59,7 @@ def test_a_target_gets_its_secret_once() -> None:
     assert client.delete(where).status_code == 204
 
 
-def test_people_without_the_permission_hear_of_no_target() -> None:
+def test_people_without_the_permission_see_no_target() -> None:
     target = NotificationTarget.objects.create(kind="webhook", address=ADDRESS, secret="s" * 40)
     where = f"{API}/notification-targets/{target.pk}"
     make_agent(owner=make_user("ann"))
@@ -168,7 +168,7 @@ def test_operators_remove_credentials_and_see_no_secret() -> None:
 
 
 @pytest.mark.parametrize(("model", "path"), [(Schedule, "schedules"), (InboundWebhook, "hooks")])
-def test_operators_pause_and_delete_triggers_of_others_and_change_nothing_else(
+def test_operators_only_pause_and_delete_triggers_of_others(
     model: type[Schedule | InboundWebhook], path: str
 ) -> None:
     ann = make_user("ann")

@@ -1,4 +1,4 @@
-"""Toolboxes by REST: built by staff, from the index of the server and nothing else."""
+"""Toolboxes by REST: built by staff, only from the index of the server."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_program_builds_and_removes_a_toolbox(place: Path) -> None:
 
 
 @pytest.mark.bubblewrap
-def test_a_failed_build_says_why_and_leaves_nothing(place: Path) -> None:
+def test_a_failed_build_gives_the_reason_and_leaves_nothing(place: Path) -> None:
     client = operator("configure_sandbox")
     assert post(client, URL, {"name": "data", "packages": ["nosuch"]}).status_code == 202
     wait_for_build("data")
@@ -118,12 +118,12 @@ def test_a_wheel_on_the_host_is_for_people_with_an_account_there(place: Path) ->
 
 
 @pytest.mark.parametrize("name", ["../data", ".hidden", "a/b", "", "x" * 101])
-def test_a_name_is_no_path(place: Path, name: str) -> None:
+def test_a_name_is_not_a_path(place: Path, name: str) -> None:
     refused = post(operator("configure_sandbox"), URL, {"name": name, "packages": ["tiny"]})
     assert refused.status_code == 400, refused.content
 
 
-def test_nobody_else_builds_or_removes(place: Path) -> None:
+def test_only_permitted_people_build_and_remove(place: Path) -> None:
     body = {"name": "data", "packages": ["tiny"]}
     plain = client_for(make_user("pia", "configure_sandbox"), "read", "admin")
     stranger = client_for(make_user("ann"), "read", "admin")

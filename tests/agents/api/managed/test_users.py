@@ -1,4 +1,4 @@
-"""Users and groups by REST: nobody gets or gives what they do not have."""
+"""Users and groups by REST: people give only permissions that they have."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_token_to_manage_agents_reaches_no_user() -> None:
     assert patch(client, f"{URL}/{root.pk}", {"password": PASSWORD}).status_code == 403
 
 
-def test_nobody_makes_a_superuser_without_being_one() -> None:
+def test_only_superusers_make_superusers() -> None:
     client = operator(*ALL)
     me = User.objects.get(username="olga")
     for where in (f"{URL}/{me.pk}", f"{URL}/{make_user('ann').pk}"):
@@ -118,7 +118,7 @@ def test_nobody_makes_a_superuser_without_being_one() -> None:
     assert not User.objects.filter(username="eve").exists()
 
 
-def test_nobody_takes_over_a_superuser() -> None:
+def test_others_cannot_take_over_a_superuser() -> None:
     root, client = make_user("root", superuser=True), operator(*ALL)
     where = f"{URL}/{root.pk}"
     assert patch(client, where, {"password": PASSWORD}).status_code == 403
@@ -129,7 +129,7 @@ def test_nobody_takes_over_a_superuser() -> None:
     assert root.email == ""
 
 
-def test_nobody_gives_permissions_that_they_lack() -> None:
+def test_people_give_only_permissions_that_they_have() -> None:
     client = operator(*ALL, *OF_GROUPS, "view_agent")
     me = User.objects.get(username="olga")
     where = f"{URL}/{me.pk}"
@@ -145,7 +145,7 @@ def test_nobody_gives_permissions_that_they_lack() -> None:
     own = Group.objects.create(name="own")
     refused = patch(client, f"{GROUPS}/{own.pk}", {"permissions": ["agents.configure_sandbox"]})
     assert refused.status_code == 400
-    # What they have, they may give.
+    # They may give their own permissions.
     made = post(client, GROUPS, {"name": "viewers", "permissions": ["agents.view_agent"]})
     assert made.status_code == 201, made.content
     ann = make_user("ann")

@@ -73,7 +73,7 @@ print(two.double(1), one.value())
 
 
 @pytest.mark.parametrize("use", ["name()", "name.attribute"])
-def test_a_name_that_is_used_too_early_says_what_to_do(tmp_path: Path, use: str) -> None:
+def test_a_name_used_too_early_names_the_solution(tmp_path: Path, use: str) -> None:
     done = run(f"with late_imports:\n    from colorsys import hsv_to_rgb as name\n{use}", tmp_path)
     assert "RuntimeError: hsv_to_rgb of colorsys is a late import" in done.stderr
     assert "use it only inside a command's function" in done.stderr

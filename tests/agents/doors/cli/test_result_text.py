@@ -26,11 +26,11 @@ from agents.doors.cli.wording import result_text, short_input
         ({"entries": "no list of entries"}, '{"entries": "no list of entries"}'),
     ],
 )
-def test_a_result_is_what_was_found(result: object, text: str) -> None:
+def test_a_result_is_shown_as_readable_text(result: object, text: str) -> None:
     assert result_text(json.dumps(result)) == text
 
 
-def test_what_is_no_json_stays_and_a_cut_result_is_named() -> None:
+def test_text_that_is_not_json_stays_and_a_cut_result_is_marked() -> None:
     assert result_text("plain") == "plain"
     assert result_text('{"path": "/x", "content": "abc') == "(a long result)"
 
@@ -43,7 +43,7 @@ _keys = st.sampled_from(["exit_code", "content", "entries", "matches", "status",
 
 
 @given(st.dictionaries(_keys, _values))
-def test_no_result_of_whatever_tool_breaks_the_terminal(result: dict[str, object]) -> None:
+def test_no_result_of_any_tool_breaks_the_terminal(result: dict[str, object]) -> None:
     assert isinstance(result_text(json.dumps(result)), str)
     short = short_input(result)
     assert "\n" not in short

@@ -63,7 +63,7 @@ def test_an_input_is_shown_whole_however_long() -> None:
 
 
 @pytest.mark.slow
-def test_nothing_of_an_attack_reaches_the_terminal(vel: Vel) -> None:
+def test_no_part_of_an_attack_reaches_the_terminal(vel: Vel) -> None:
     evil = "".join(text for text in EVIL if text != "\ud800")
     flags = vel.script(
         say(f"said {evil}", ("write_file", {"path": "x.txt", "content": evil})),

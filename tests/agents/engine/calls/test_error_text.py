@@ -35,7 +35,7 @@ The end."""
 
 @tool(effect="read")
 def break_down() -> str:
-    """Raise an error that tells much of the host."""
+    """Raise an error that reveals much of the host."""
     raise RuntimeError(f"{TRACEBACK} See {Path.home()}/notes and {DataSettings.now().DATA_DIR}.")
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.both_databases
-def test_what_a_driver_asks_for_after_a_flush_comes_after_it() -> None:
+def test_events_after_a_flush_follow_its_deltas() -> None:
     user = make_user()
     make_agent(user)
     run = start_run(user)
@@ -51,7 +51,7 @@ def test_what_a_driver_asks_for_after_a_flush_comes_after_it() -> None:
 
 
 @pytest.mark.slow
-def test_a_slow_model_is_told_in_order() -> None:
+def test_deltas_of_a_slow_model_are_in_order() -> None:
     user = make_user()
     slow = Turn(
         text="A text that comes in several pieces, slowly.",

@@ -117,7 +117,7 @@ def test_a_stop_interrupts_every_task_that_is_in_a_stretch() -> None:
     run(scene())
 
 
-def test_a_cancel_that_is_no_stop_stays_one() -> None:
+def test_a_cancellation_that_is_not_a_stop_propagates() -> None:
     handle = RunHandle("run")
 
     async def wait() -> None:

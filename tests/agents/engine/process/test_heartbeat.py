@@ -44,7 +44,7 @@ def a_driven_run(lease: float) -> Iterator[tuple[Run, MessagesServer]]:
             running.submit(run.id)
             assert server.wait_for(requests=1)
             # From here on, only the lease is written.
-            wait_until(lambda: "text.delta" in event_types(run), "what the model said")
+            wait_until(lambda: "text.delta" in event_types(run), "the text of the model")
             yield run, server
             running.stop(grace=0)
 
@@ -105,7 +105,7 @@ def test_a_driver_that_cannot_renew_stops_before_its_lease_ends() -> None:
         assert RunClock.objects.get(run=run).fence == 2
 
 
-def test_a_driver_whose_run_was_taken_stops() -> None:
+def test_a_driver_that_lost_its_run_stops() -> None:
     with a_driven_run(lease=4) as (run, server):
         RunClock.objects.filter(run=run).update(fence=7)
         assert server.wait_for(gone=1)

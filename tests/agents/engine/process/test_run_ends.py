@@ -1,4 +1,4 @@
-"""Listeners of the ends of runs: one that raises is told again, and delays no other end."""
+"""Listeners of the ends of runs: one that raises is called again, and delays no other end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
     end_listeners.cache_clear()
 
 
-def test_an_end_whose_listener_raises_is_told_again(
+def test_an_end_with_a_failing_listener_is_reported_again(
     listener: Listener, caplog: pytest.LogCaptureFixture
 ) -> None:
     ada = make_user()

@@ -41,7 +41,7 @@ class Asked(ScriptedProvider):
         ("prompt is too long", 50_000),
     ],
 )
-def test_an_error_tells_the_window(message: str, size: int) -> None:
+def test_an_error_reveals_the_context_window(message: str, size: int) -> None:
     provider = Asked(ModelLimits(50_000, 4_000))
     note_overflow(provider, "mine", ProviderError(message, code="context_window"))
     assert asyncio.run(window_of(provider, spec("mine"))).size == size
@@ -83,7 +83,7 @@ def test_an_image_counts_as_an_image() -> None:
     assert estimate_blocks(json.dumps([result], separators=(",", ":"))) < 10_000
 
 
-def test_what_the_server_reports_counts_and_what_came_since_is_estimated() -> None:
+def test_reported_tokens_count_and_later_ones_are_estimated() -> None:
     meter = Meter(estimated=1_000)
     meter.replied(Usage(input=100, cache_read=700, output=50), '[{"type":"text","text":"Hi"}]')
     assert meter.total == 850
@@ -98,13 +98,13 @@ def test_text_that_is_denser_than_estimated_is_learned() -> None:
     assert 3_950 <= meter.total <= 4_010
 
 
-def test_a_server_that_reports_nothing_is_not_believed() -> None:
+def test_missing_usage_of_a_server_is_estimated() -> None:
     meter = Meter(estimated=50_000)
     meter.replied(Usage(input=1, output=1), "[]")
     assert meter.total >= 50_000
 
 
-def test_a_conversation_read_anew_counts_from_its_last_reply() -> None:
+def test_a_reloaded_conversation_counts_from_its_last_reply() -> None:
     head = PromptHead("m", "system " * 100)
     history = [("user", "[1]"), ("assistant", "[2]"), ("user", "x" * 300)]
     meter = measured(head, history, last=Usage(input=200, output=20))

@@ -79,7 +79,7 @@ def test_jobs_are_carried_out_in_the_order_in_which_they_were_asked_for() -> Non
     assert done == list(range(60))
 
 
-def test_what_fails_after_its_caller_was_cancelled_is_a_line_and_no_traceback() -> None:
+def test_a_failure_after_the_callers_cancellation_is_one_line_without_a_traceback() -> None:
     """asyncio prints a traceback for a future whose exception is never retrieved."""
     begun, go_on = threading.Event(), threading.Event()
     complaints: list[str] = []
@@ -106,7 +106,7 @@ def test_what_fails_after_its_caller_was_cancelled_is_a_line_and_no_traceback() 
     assert complaints == []
 
 
-def test_a_caller_who_is_cancelled_waits_for_what_was_asked() -> None:
+def test_a_cancelled_caller_waits_for_its_statement() -> None:
     _, run = new_run()
     begun, go_on = threading.Event(), threading.Event()
 
@@ -175,7 +175,7 @@ def test_a_project_with_a_pool_has_its_own_connection(monkeypatch: pytest.Monkey
 
 
 @on_postgresql
-def test_a_lost_connection_costs_what_was_under_way_and_no_more() -> None:
+def test_a_lost_connection_affects_only_the_current_work() -> None:
     _, run = new_run()
 
     def backend() -> int:
@@ -218,7 +218,7 @@ def test_a_process_that_is_frozen_in_a_transaction_does_not_keep_its_locks(
         thawed.clear()
         lock_run(run.id)
         frozen.set()
-        assert thawed.wait(30), "nobody else got the lock"
+        assert thawed.wait(30), "no other process got the lock"
         rename(run, "never seen")
 
     async def use(database: Database) -> None:

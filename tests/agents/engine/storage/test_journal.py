@@ -137,7 +137,7 @@ def test_results_are_stored_together_or_not_at_all() -> None:
 
 
 @pytest.mark.both_databases
-def test_what_a_tool_commits_stands_and_falls_with_its_result() -> None:
+def test_the_commit_of_a_tool_is_atomic_with_its_result() -> None:
     _, run = new_run()
     calls = [a_call(position, status="started", effect="read") for position in range(2)]
     writer = with_calls(run, *calls)
@@ -194,7 +194,7 @@ def test_events_of_drivers_and_of_others_share_one_sequence() -> None:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_nobody_sees_a_later_event_before_an_earlier_one() -> None:
+def test_events_become_visible_in_order() -> None:
     _, run = new_run()
     writer = claimed(run)
     done: list[bool] = []
@@ -240,7 +240,7 @@ def one_turn(writer: Writer, number: int) -> None:
     committed(write_results, writer, [success(read), success(started)])
 
 
-def test_a_turn_costs_as_many_statements_late_as_early() -> None:
+def test_a_late_turn_needs_no_more_statements_than_an_early_one() -> None:
     _, run = new_run()
     writer = claimed(run)
     counts = []

@@ -190,7 +190,7 @@ def test_a_lease_that_ran_out_is_not_renewed() -> None:
     assert orphaned_runs(POOL, 10) == [run.id]
 
 
-def test_renewing_and_claiming_a_lost_run_at_once_leaves_one_holder() -> None:
+def test_concurrent_renewal_and_claim_of_a_lost_run_leave_one_holder() -> None:
     for _ in range(ROUNDS):
         _, run = new_run()
         claimed(run)
@@ -325,7 +325,7 @@ def test_no_write_follows_a_claim_at_the_moment_of_expiry() -> None:
         check_run(run)
 
 
-def test_at_the_very_moment_of_expiry_the_lease_holds_for_nobody(
+def test_at_the_moment_of_expiry_the_lease_has_no_holder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _, run = new_run()

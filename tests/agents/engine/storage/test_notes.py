@@ -59,7 +59,7 @@ def test_notes_of_an_open_turn_come_after_its_results(settings: Any) -> None:
     assert [role for role, _ in thread_history(run)] == ["user", "assistant"]
 
 
-def test_a_note_of_another_feature_does_not_count_as_being_told_that_one_is_stuck() -> None:
+def test_a_note_of_another_feature_is_not_a_note_about_a_stuck_run() -> None:
     _, run = new_run()
     writer = claimed(run)
     committed(reply_with, writer, [])

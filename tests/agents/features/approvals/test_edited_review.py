@@ -17,7 +17,7 @@ def asked(given: dict[str, Any]) -> ApprovalRequest:
     return ApprovalRequest(kind=ApprovalKind.TOOL, status=ApprovalStatus.PENDING, input=given)
 
 
-def test_only_what_differs_as_json_is_shown() -> None:
+def test_only_json_differences_are_shown() -> None:
     before = {"same": [1.0], "text": "a", "flag": 1, "gone": 1}
     text = as_text(
         review_of_edit(asked(before), {"same": [1.0], "text": "b", "flag": True, "new": 2})

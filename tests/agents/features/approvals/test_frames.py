@@ -21,7 +21,7 @@ def asked(site: Site, owner: str = "olga") -> tuple[str, dict[str, str]]:
     return run, {"approval_id": request, "digest": digest}
 
 
-def test_an_owner_approves_and_the_run_goes_on(site: Site, open_client: Open) -> None:
+def test_an_owner_approves_and_the_run_continues(site: Site, open_client: Open) -> None:
     run, request = asked(site)
     client = open_client(run)
     assert [frame["type"] for frame in client.take(3)][1] == "approval.requested"
@@ -43,7 +43,7 @@ def test_an_owner_approves_and_the_run_goes_on(site: Site, open_client: Open) ->
         ("respond", {"reason": "there is nothing in it"}),
     ],
 )
-def test_the_other_decisions_are_stored_with_what_they_carry(
+def test_the_other_decisions_are_stored_with_their_content(
     site: Site, open_client: Open, decision: str, fields: dict[str, object]
 ) -> None:
     run, request = asked(site)
@@ -78,9 +78,7 @@ def test_a_request_is_decided_once(site: Site, open_client: Open) -> None:
     assert answers[1]["code"] == "stale"
 
 
-def test_an_approver_watches_and_decides_the_runs_of_others_and_does_no_more(
-    site: Site, open_client: Open
-) -> None:
+def test_an_approver_only_watches_and_decides_runs_of_others(site: Site, open_client: Open) -> None:
     run, request = asked(site)
     client = open_client(run, user="ada")
 
@@ -90,7 +88,7 @@ def test_an_approver_watches_and_decides_the_runs_of_others_and_does_no_more(
     assert site.do("approval", request=request["approval_id"])["by"] == "ada"
 
 
-def test_a_socket_decides_requests_of_its_own_run_only(site: Site, open_client: Open) -> None:
+def test_a_socket_decides_only_requests_of_its_run(site: Site, open_client: Open) -> None:
     run, _ = asked(site)
     _, other = asked(site)
 

@@ -61,7 +61,7 @@ def test_a_budget_is_made_and_its_limits_are_changed() -> None:
     wrong = client.post(reverse(ADD), form(ada, max_tokens=""))
     assert "Set a limit" in text_of(wrong)
     wrong = client.post(reverse(ADD), form(ada, user=""))
-    assert "Say whose budget it is" in text_of(wrong)
+    assert "Choose the agent, the user, or both" in text_of(wrong)
     assert client.post(reverse(ADD), form(ada)).status_code == 302
     budget = Budget.objects.get()
     assert budget.windows.get().max_tokens == 1_000
@@ -74,7 +74,7 @@ def test_a_budget_is_made_and_its_limits_are_changed() -> None:
     assert budget.windows.get().max_tokens == 2_000
 
 
-def test_a_budget_that_is_removed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_removed_meanwhile_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     ada = make_user()
     client = client_of(staff("add_budget", "change_budget", "view_budget"))
     client.post(reverse(ADD), form(ada))
@@ -87,7 +87,7 @@ def test_a_budget_that_is_removed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(budgets, "save_budget", removed_meanwhile)
     answer = client.post(page_url(budget), form(ada, max_tokens="2000"), follow=True)
-    assert "This budget was removed meanwhile" in text_of(answer)
+    assert "This budget has been deleted" in text_of(answer)
     assert Budget.objects.filter(max_tokens=1_000).exists()  # the whole change was rolled back
 
     delete_budget(budget)
@@ -120,7 +120,7 @@ def test_a_budget_shows_its_windows_without_script_or_style() -> None:
     assert re.search(r"<rect[^>]*><title>[-\d]+: 100</title>", texts[1])
     assert "1235" in texts[2]
     assert texts[2].count("<rect") == 2 * 30, "a day without use is a day"
-    assert "At most 1,235." in texts[2]
+    assert "Highest: 1,235." in texts[2]
     assert "$2.50" in texts[2]
     assert "m&lt;b&gt;" in texts[2]
     for text in texts:
@@ -137,7 +137,7 @@ def test_usage_is_of_runs_that_one_may_see() -> None:
     assert "secret-model" not in text_of(client.get(reverse("admin:vel_budgets_budget_usage")))
 
 
-def test_more_is_given_in_the_admin_by_who_may_change_budgets() -> None:
+def test_permitted_people_raise_a_budget_in_the_admin() -> None:
     user = make_user()
     make_agent(user)
     request = asked(user)
@@ -167,7 +167,7 @@ def test_the_queues_page_shows_and_decides_it() -> None:
     owner: Client = client_of(user)
     page = owner.get(f"/approvals/{request.pk}/").content.decode()
     assert "Give more tokens" in page
-    assert "people with the permission to change budgets give more" in page
+    assert "Only users with the permission to change budgets can raise this budget" in page
     url = f"/approvals/{request.pk}/decide/"
     data = {"decision": "approve", "digest": request.digest}
     assert owner.post(url, data, headers={"accept": "application/json"}).status_code == 403

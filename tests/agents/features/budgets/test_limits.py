@@ -78,7 +78,7 @@ def test_at_its_limit_a_run_parks_and_asks_for_the_same_again() -> None:
     assert event_types(run)[-1] == "run.completed"
 
 
-def test_a_rejection_ends_the_run_with_the_reason_and_resuming_asks_anew() -> None:
+def test_a_rejection_ends_the_run_with_the_reason_and_resuming_asks_again() -> None:
     with served([LOOK_100] * 4 + [ANSWER_100]):
         user, run = limited(max_tokens=100)
         run = drive_to_end(run, until=PAUSE)
@@ -128,7 +128,7 @@ def test_a_cost_limit_asks_in_dollars() -> None:
 
 
 @pytest.mark.both_databases
-def test_without_a_price_a_cost_limit_is_not_taken_for_kept() -> None:
+def test_without_a_price_a_cost_limit_is_not_considered_kept() -> None:
     with served([ANSWER_100]) as server:
         user, run = limited(model="claude-fable-5-2", max_cost=Decimal("5"))
         run = drive_to_end(run, until=PAUSE)
@@ -160,7 +160,7 @@ def test_a_warning_comes_once_at_eighty_per_cent() -> None:
     assert event_types(run)[-1] == "run.completed"
 
 
-def test_a_cancelled_run_takes_its_question_with_it() -> None:
+def test_a_cancelled_run_withdraws_its_question() -> None:
     with served([LOOK_100] * 2):
         user, run = limited(max_tokens=100)
         run = drive_to_end(run, until=PAUSE)
@@ -188,7 +188,7 @@ def test_of_two_answers_the_second_is_refused() -> None:
     assert event_types(run).count("run.resumed") == 1
 
 
-def test_who_may_not_approve_own_calls_may_not_give_oneself_more() -> None:
+def test_a_person_who_may_not_approve_own_calls_cannot_raise_an_own_budget() -> None:
     with served([LOOK_100] * 2):
         user, run = limited(max_tokens=100, self_approval=False)
         run = drive_to_end(run, until=PAUSE)
@@ -235,7 +235,7 @@ def statements_a_turn(turns: int = 10, **limits: Any) -> tuple[list[str], float]
 
 
 @pytest.mark.slow
-def test_a_run_that_nothing_limits_pays_nothing_for_budgets() -> None:
+def test_a_run_without_limits_has_no_overhead_for_budgets() -> None:
     seen, _ = statements_a_turn()
     tables = ("vel_budgets_allowance", "vel_budgets_budget", "vel_budgets_runbudget")
     about = [sql for sql in seen if any(table in sql for table in tables)]

@@ -217,7 +217,7 @@ def both(kind: str, pair: tuple[str, str]) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("kind", ["run", "window"])
-def test_two_things_at_once_leave_a_budget_in_order(kind: str) -> None:
+def test_two_concurrent_actions_leave_a_budget_consistent(kind: str) -> None:
     for pair in some(chosen(kind), times=1)[:: 1 if kind == "window" else 2]:
         both(kind, pair)
 
@@ -225,6 +225,6 @@ def test_two_things_at_once_leave_a_budget_in_order(kind: str) -> None:
 @pytest.mark.storm
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", ["run", "window"])
-def test_any_two_things_at_once_leave_a_budget_in_order(kind: str) -> None:
+def test_any_two_concurrent_actions_leave_a_budget_consistent(kind: str) -> None:
     for pair in chosen(kind):
         both(kind, pair)

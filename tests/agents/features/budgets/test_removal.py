@@ -32,7 +32,7 @@ def test_a_request_of_a_removed_feature_can_only_be_rejected() -> None:
     # Simulate a request of another feature.
     ApprovalRequest.objects.filter(pk=request.pk).update(kind="lunch")
     Run.objects.filter(pk=request.run_id).update(wait_reason="lunch")
-    with pytest.raises(Conflict, match="not installed any more"):
+    with pytest.raises(Conflict, match="is not installed"):
         decide_approval(request.pk, DecisionRequest("approve"), by=user)
     decide_approval(request.pk, DecisionRequest("reject"), by=user)
     assert Run.objects.get(pk=request.run_id).status == "queued"

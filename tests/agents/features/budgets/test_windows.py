@@ -107,7 +107,7 @@ def test_a_rejection_in_a_shared_window_ends_only_the_run_that_asked() -> None:
         assert third.status == "failed"
 
 
-def test_a_new_window_lets_the_waiting_go_on_by_themselves() -> None:
+def test_a_new_window_continues_waiting_runs_automatically() -> None:
     with served([ANSWER_100] * 8):
         user, _, budget = scene(max_tokens=100)
         parked(user)
@@ -150,7 +150,7 @@ def test_a_limit_that_is_lowered_holds_for_the_next_call_of_a_run_under_way() ->
     assert run.status == "queued"
 
 
-def test_a_budget_that_is_made_while_a_run_goes_on_counts_what_it_used_and_uses() -> None:
+def test_a_budget_created_during_a_run_counts_past_and_later_usage() -> None:
     """Every reply is counted once: in the sum at the creation, or when it is written."""
     slow = Turn(**{**LOOK_100.__dict__, "chunk_delay": 0.02})
     with served([slow] * 12 + [ANSWER_100]):
@@ -167,14 +167,14 @@ def test_a_budget_that_is_made_while_a_run_goes_on_counts_what_it_used_and_uses(
     assert settled(window) == (1_300, 0, 0)
 
 
-def test_a_budget_of_nobody_or_of_nothing_is_refused() -> None:
+def test_a_budget_without_owner_or_limit_is_refused() -> None:
     user = make_user()
     for wrong in ({"max_tokens": 5}, {"user": user}):
         with pytest.raises(InvalidRequest):
             save_budget(Budget(**wrong))
 
 
-def test_a_removed_budget_lets_the_waiting_go_on() -> None:
+def test_removing_a_budget_continues_waiting_runs() -> None:
     with served([ANSWER_100] * 8):
         user, _, budget = scene(max_tokens=100)
         parked(user)
@@ -186,7 +186,7 @@ def test_a_removed_budget_lets_the_waiting_go_on() -> None:
 
 
 @pytest.mark.slow
-def test_what_others_spend_does_not_count() -> None:
+def test_usage_of_others_does_not_count() -> None:
     with served([ANSWER_100] * 8):
         user, agent, _ = scene(max_tokens=100)
         other = make_user("bob")

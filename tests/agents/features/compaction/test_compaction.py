@@ -116,7 +116,7 @@ def test_a_conversation_of_long_results_in_a_small_window_never_fails(
     assert Epoch.objects.count() == 1 + len(compacted)
 
 
-def test_what_the_model_reads_after_a_summary() -> None:
+def test_the_model_gets_the_summary_and_the_latest_turns() -> None:
     todos = [
         {"content": "count the black beans", "status": "in_progress"},
         {"content": "open the sack", "status": "completed"},
@@ -151,7 +151,7 @@ def test_what_the_model_reads_after_a_summary() -> None:
 
 
 @pytest.mark.slow
-def test_within_an_epoch_each_request_begins_with_the_one_before() -> None:
+def test_within_an_epoch_each_request_starts_with_the_previous_one() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:
         run = drive_to_end(a_run())
@@ -200,7 +200,7 @@ def test_a_crash_around_a_compaction(point: CrashPoint, after: int, count: int) 
 
 
 @pytest.mark.slow
-def test_a_reload_tells_the_model_the_same_bytes() -> None:
+def test_a_reload_sends_the_model_the_same_bytes() -> None:
     """A new driver sends the same request as the previous driver."""
     turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done."), Turn(text="Again.")])) as server:
@@ -225,7 +225,7 @@ def test_a_compaction_limits_only_the_turns_before_it() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("window", [20_000, 12_000])
-def test_a_window_that_nobody_tells_is_learned_from_the_error(window: int) -> None:
+def test_an_unknown_window_is_learned_from_the_error(window: int) -> None:
     turns = [fetching(40_000, f"m{number}") for number in range(12)]
     script = conversation([*turns, Turn(text="Done.")])
     with served(script, window=window, told=False, EVICT_BYTES=30_000) as server:
@@ -434,7 +434,7 @@ def test_the_transcript_is_searched_in_this_thread_only() -> None:
     assert len(search_thread(other.thread_id, "needle-m3 some", 10)) == 1
 
 
-def test_a_prompt_that_leaves_no_room_says_so() -> None:
+def test_a_prompt_that_leaves_no_room_is_reported() -> None:
     with served(conversation([Turn(text="Done.")]), window=2_000):
         run = drive_to_end(a_run(system_prompt="word " * 2_000))
     assert (run.status, run.error_code) == ("failed", "model_context_window")
@@ -489,7 +489,7 @@ def test_summaries_count_in_budgets() -> None:
 
 
 @pytest.mark.slow
-def test_a_blocked_message_is_told_nobody() -> None:
+def test_a_blocked_message_is_not_summarized() -> None:
     turns = [fetching(4_000, f"m{number}") for number in range(20)]
     with served(conversation([*turns, Turn(text="Done.")])) as server:
         user = make_user()

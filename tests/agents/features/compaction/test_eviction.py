@@ -59,7 +59,7 @@ def path_in(result: str) -> str:
     return result.split("The whole is in ")[1].split(" ")[0]
 
 
-def test_the_whole_is_in_a_file_and_head_and_tail_go_to_the_model(tmp_path: Path) -> None:
+def test_the_complete_result_is_in_a_file_and_the_model_gets_head_and_tail(tmp_path: Path) -> None:
     run = drive_to_end(a_run(tmp_path, fetch()))
     assert run.status == "completed", run.error_message
     (result,) = results(run)
@@ -122,7 +122,8 @@ def test_reading_the_file_makes_no_other_one(tmp_path: Path) -> None:
     page = json.loads(read)
     assert page["has_more"] is True
     assert (
-        page["note"] == f"cut to fit the conversation: go on with offset={page['lines_returned']}"
+        page["note"]
+        == f"cut to fit the conversation: continue with offset={page['lines_returned']}"
     )
     assert page["content"].count("\n") + 1 == page["lines_returned"] > 100
     assert len(read.encode()) <= 20_000
@@ -149,7 +150,7 @@ def test_a_result_of_one_line_is_read_to_its_end(tmp_path: Path) -> None:
     assert found == line
 
 
-def test_a_result_larger_than_a_file_may_be_is_cut_with_a_word(tmp_path: Path) -> None:
+def test_a_result_over_the_limit_of_files_is_cut_with_a_note(tmp_path: Path) -> None:
     with override_settings(VEL={**settings.VEL, "RESULT_BYTES": 200_000}):
         run = drive_to_end(a_run(tmp_path, fetch()))
     (result,) = results(run)
@@ -157,7 +158,7 @@ def test_a_result_larger_than_a_file_may_be_is_cut_with_a_word(tmp_path: Path) -
     assert len(bytes(StateFile.objects.get().content)) <= 200_100
 
 
-def test_without_room_for_the_file_the_result_says_so(
+def test_without_room_for_the_file_the_result_reports_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state_files, "MAX_BYTES", 1_500_000)
@@ -221,7 +222,9 @@ def test_in_a_sandbox_commands_find_the_file(tmp_path: Path, profile: str) -> No
         "mkdir -m 0 /sandbox/shared/results",
     ],
 )
-def test_what_an_agent_plants_in_the_place_of_the_directory(tmp_path: Path, plant: str) -> None:
+def test_a_planted_link_in_place_of_the_directory_is_not_followed(
+    tmp_path: Path, plant: str
+) -> None:
     planting = {"name": "execute", "input": {"command": plant}}
     looking = {"name": "execute", "input": {"command": "cat /sandbox/shared/result-*.txt | wc -c"}}
     run = drive_to_end(a_run(tmp_path, planting, fetch(), looking, sandbox=True))
@@ -250,7 +253,7 @@ def test_cutting_never_makes_broken_text() -> None:
         cut.encode()
 
 
-def test_an_agent_that_may_change_no_file_gets_none() -> None:
+def test_an_agent_that_may_not_change_files_gets_none() -> None:
     files = ReadOnly(StateFilesystemBackend(), "read-only for this subagent.")
     path, problem = _write(lambda: files, paths_for("fetch", "x"), b"whole")
     assert path == ""

@@ -95,7 +95,7 @@ def test_the_cache_of_the_page_answers_without_the_model(page: Any, tmp_path: Pa
     assert "step.started" not in event_types(again)
 
 
-def test_the_redaction_of_the_page_changes_what_is_stored(page: Any, tmp_path: Path) -> None:
+def test_the_redaction_example_changes_the_stored_text(page: Any, tmp_path: Path) -> None:
     with registered(page.Redaction()):
         run = play(tmp_path, {"tool_calls": [{"name": "read_file", "input": {"path": "/a"}}]}, DONE)
         StateFile.objects.create(thread=run.thread, path="/a", content=b"CUST-123456")
@@ -218,7 +218,7 @@ def test_a_run_can_be_cancelled_while_a_hook_waits(tmp_path: Path) -> None:
             wait_until(lambda: hangs.cancelled or run.clock.turn == 0, "the end of the hook")
 
 
-def test_guardrails_check_what_a_middleware_returns(tmp_path: Path) -> None:
+def test_guardrails_check_the_results_of_a_middleware(tmp_path: Path) -> None:
     class Says(BaseMiddleware):
         async def wrap_model_call(self, call: Any, handler: Any) -> ModelAnswer:
             answer = await handler()
@@ -251,7 +251,7 @@ def test_the_first_is_the_outermost(tmp_path: Path) -> None:
     assert ToolCall.objects.get(run=run).result.rstrip('"').endswith("ab")
 
 
-def test_a_hook_can_end_the_run_with_a_code_of_its_own(tmp_path: Path) -> None:
+def test_a_hook_can_end_the_run_with_its_own_code(tmp_path: Path) -> None:
     class Stops(BaseMiddleware):
         async def wrap_tool_call(self, call: Any, handler: Any) -> ToolAnswer:
             raise EndRun("too_much", "That is too much.")

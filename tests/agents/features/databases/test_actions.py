@@ -1,4 +1,4 @@
-"""Connections: who defines them, which ones agents and runs have, and what does not change."""
+"""Connections: their permissions, their agents and runs, and fixed values."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_giving_and_taking_databases_are_versions_that_hold_names_alone():
     assert agent.version == 3
 
 
-def test_a_run_has_what_is_pinned_and_still_given():
+def test_a_run_has_pinned_connections_that_are_still_granted():
     shop, stock = connection("shop", hidden_columns=["email"], max_rows=7), connection("stock")
     agent = agent_with(shop, stock)
     found = targets(agent, "shop")
@@ -110,23 +110,23 @@ def test_a_run_has_what_is_pinned_and_still_given():
     agent.databases.remove(shop)
     found = targets(agent, "shop", "stock")
     assert list(found) == ["stock"]
-    with pytest.raises(DatabaseUnavailable, match="shop was taken from this agent or deleted"):
+    with pytest.raises(DatabaseUnavailable, match="shop was removed from this agent or deleted"):
         found["shop"]
     with pytest.raises(DatabaseUnavailable, match="There are: stock"):
         found["elsewhere"]
     remove_connection(stock.pk, by=User.objects.get(username="root"))
-    with pytest.raises(DatabaseUnavailable, match=r"shop was taken.*stock was taken"):
+    with pytest.raises(DatabaseUnavailable, match=r"shop was removed.*stock was removed"):
         targets(agent, "shop", "stock")
 
 
-def test_another_agents_databases_are_not_to_be_had():
+def test_databases_of_another_agent_are_unavailable():
     connection("shop")
     agent = agent_with(connection("stock"))
     with pytest.raises(DatabaseUnavailable):
         targets(agent, "shop")
 
 
-def test_a_lost_key_is_told_without_secrets_and_leaves_the_others(settings, file):
+def test_a_lost_key_is_reported_without_secrets_and_keeps_the_others(settings, file):
     lost = connection("lost")
     settings.VEL = {**settings.VEL, "SECRET_KEYS": ("k" * 8 + "ey 0123456789 abcdefghij",)}
     agent = agent_with(lost, connection("files", url=file))
@@ -142,7 +142,7 @@ def test_a_file_that_became_vels_own_is_not_opened(tmp_path, file, settings):
     agent = agent_with(connection("files", url=file))
     (tmp_path / "shop.db").unlink()
     (tmp_path / "shop.db").symlink_to(Path(settings.VEL["DATA_DIR"]) / "secret_key")
-    with pytest.raises(DatabaseUnavailable, match="only an operator can mend"):
+    with pytest.raises(DatabaseUnavailable, match="Only an operator can fix this"):
         targets(agent, "files")
 
 
@@ -152,9 +152,9 @@ def test_a_file_that_became_vels_own_is_not_opened(tmp_path, file, settings):
         ({"name": "1shop"}, "name: "),
         ({"name": "shop\n"}, "name: "),
         ({"name": "a b"}, "name: "),
-        ({"url": ""}, "url: Give"),
+        ({"url": ""}, "url: Enter"),
         ({"url": "oracle://u:hunter2@h/n"}, "url: There is no driver for oracle"),
-        ({"url": URL + "?options=-c%20x"}, "url: Its parameters"),
+        ({"url": URL + "?options=-c%20x"}, "url: One of its parameters"),
         ({"hidden_columns": "email"}, "hidden_columns: "),
         ({"hidden_columns": ["a.b.c.d"]}, "hidden_columns: "),
         ({"hidden_columns": [""]}, "hidden_columns: "),
@@ -164,7 +164,7 @@ def test_a_file_that_became_vels_own_is_not_opened(tmp_path, file, settings):
         ({"max_rows": 0}, "max_rows: "),
     ],
 )
-def test_what_does_not_fit_is_refused_without_the_url(fields, says):
+def test_invalid_values_are_refused_without_showing_the_url(fields, says):
     with pytest.raises(InvalidRequest) as raised:
         connection(**{"name": "shop", **fields})
     assert raised.value.message.startswith(says)
@@ -261,7 +261,7 @@ def test_nothing_is_logged(caplog):
     assert "hunter2" not in caplog.text
 
 
-def test_a_loaded_dump_has_no_url_and_says_so():
+def test_a_loaded_dump_without_a_url_is_reported():
     row = DatabaseConnection.objects.create(name="shop", url=SecretText(""))
     agent = rows.agent("coder")
     agent.databases.add(row)
@@ -269,7 +269,7 @@ def test_a_loaded_dump_has_no_url_and_says_so():
         targets(agent, "shop")
 
 
-def test_write_mode_and_dialect_are_pinned_by_a_version_and_asked_anew(file):
+def test_write_mode_and_dialect_are_pinned_by_a_version_and_checked_again(file):
     root = rows.superuser("boss")
     shop = save_connection(DatabaseConnection(name="files"), url=file, by=root)
     agent = agent_with(shop)
@@ -291,7 +291,7 @@ def test_write_mode_and_dialect_are_pinned_by_a_version_and_asked_anew(file):
         save_connection(row, url="", by=editor)
 
 
-def test_an_own_connection_can_only_be_written_if_its_program_says_so(file):
+def test_an_own_connection_is_writable_only_if_its_program_allows_it(file):
     agent = rows.agent("own", owner=rows.superuser("boss"))
     assert not target_of(save_own_connection(agent, "mine", seal_url(file))).allow_writes
     row = save_own_connection(agent, "mine", seal_url(file), allow_writes=True)

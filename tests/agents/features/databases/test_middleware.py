@@ -142,7 +142,7 @@ def test_with_several_one_must_be_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_long_result_is_a_file_whose_first_rows_are_shown(tmp_path: Path) -> None:
+def test_a_long_result_is_a_file_with_its_first_rows_shown(tmp_path: Path) -> None:
     run = begin(
         tmp_path,
         ("execute_sql", {"query": "SELECT * FROM sales"}),
@@ -236,7 +236,7 @@ def test_they_cost_little_and_the_prompt_names_the_databases() -> None:
     assert size(many) - size(spec()) <= 1.6 * 1024
 
 
-def test_the_prompt_names_dialects_and_what_can_be_written() -> None:
+def test_the_prompt_names_dialects_and_writable_databases() -> None:
     def text(**fields: Any) -> str:
         agent = spec(databases=("hr", "sales"), **fields)
         return toolset_for(agent).system_prompt(agent, NOON)

@@ -74,7 +74,7 @@ def test_taking_a_database_away_works_for_a_run_under_way(tmp_path: Path) -> Non
 
     run = drive_to_end(run)
     assert run.status == "completed"
-    assert "shop was taken from this agent or deleted" in results(run)[2]
+    assert "shop was removed from this agent or deleted" in results(run)[2]
     assert "42" not in results(run)[2]
 
 
@@ -125,7 +125,9 @@ def test_a_password_is_nowhere_but_encrypted_in_its_row(
             assert not [text for text in everything if stored[:24] in text]
 
 
-def test_all_lost_is_told_once_and_the_run_goes_on(tmp_path: Path, settings: Any) -> None:
+def test_the_loss_of_all_databases_is_reported_once_and_the_run_continues(
+    tmp_path: Path, settings: Any
+) -> None:
     _, run = begin(tmp_path, call("list_tables", database="shop"))
     settings.SECRET_KEY = KEY
     run = drive_to_end(run)

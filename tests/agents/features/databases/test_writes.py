@@ -122,7 +122,7 @@ def test_a_rejected_one_is_not_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_has_changed_since_is_shown_anew(tmp_path: Path) -> None:
+def test_a_write_with_a_changed_result_is_shown_again(tmp_path: Path) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE)), until=("waiting",))
     first = pending(run)
     change(tmp_path, "UPDATE sales SET amount = 1000 WHERE id = 1")
@@ -148,7 +148,7 @@ def test_a_change_elsewhere_does_not_matter(tmp_path: Path) -> None:
     assert rows(tmp_path) == [(1, 43), (2, 1000)]
 
 
-def test_another_database_behind_the_same_name_is_not_what_was_approved(tmp_path: Path) -> None:
+def test_an_approval_does_not_cover_another_database_of_the_same_name(tmp_path: Path) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE)), until=("waiting",))
     (tmp_path / "other.db").write_bytes((tmp_path / "shop.db").read_bytes())
     DatabaseConnection.objects.update(url=SecretText.seal(f"sqlite:///{tmp_path}/other.db"))
@@ -159,7 +159,7 @@ def test_another_database_behind_the_same_name_is_not_what_was_approved(tmp_path
     assert first.status == "superseded"
 
 
-def test_write_mode_taken_away_works_for_what_was_approved(tmp_path: Path) -> None:
+def test_an_approved_write_still_runs_after_write_mode_is_removed(tmp_path: Path) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE)), until=("waiting",))
     decide(pending(run))
     DatabaseConnection.objects.update(allow_writes=False)
@@ -177,12 +177,12 @@ def test_write_mode_taken_away_works_for_what_was_approved(tmp_path: Path) -> No
             "allowed_decisions": ["edit", "respond"]}}]},
     ],
 )  # fmt: skip
-def test_no_policy_lets_it_run_unasked(tmp_path: Path, policy: dict[str, Any]) -> None:
+def test_no_policy_allows_a_write_without_asking(tmp_path: Path, policy: dict[str, Any]) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE), **policy), until=("waiting",))
     request = pending(run)
     assert set(request.allowed_decisions) <= {"approve", "reject"}
     if "approve" in request.allowed_decisions:
-        with pytest.raises(InvalidRequest, match="none is allowed for good"):
+        with pytest.raises(InvalidRequest, match="cannot be allowed by a grant"):
             decide(request, always=GrantTerms(match="tool"))
     request.refresh_from_db()
     assert request.status == "pending"
@@ -216,7 +216,7 @@ def test_a_person_cannot_turn_a_query_into_a_write(tmp_path: Path) -> None:
     assert rows(tmp_path) == [(1, 42), (2, 7)]
 
 
-def test_what_cannot_be_tried_ends_without_a_question(tmp_path: Path) -> None:
+def test_a_write_without_a_trial_ends_without_asking(tmp_path: Path) -> None:
     queries = [
         "UPDATE sales SET nope = 1",
         "UPDATE sales SET amount = 1 WHERE id = 99",
@@ -225,7 +225,7 @@ def test_what_cannot_be_tried_ends_without_a_question(tmp_path: Path) -> None:
     run = drive_to_end(begin(tmp_path, *[call(query=query) for query in queries]))
     said = results(run)
     assert "no such column" in said[0]
-    assert "No row fits" in said[1]
+    assert "No row matches" in said[1]
     assert "one statement at a time" in said[2]
     assert rows(tmp_path) == [(1, 42), (2, 7)]
     statuses = ToolCall.objects.filter(run=run).values_list("status", flat=True)
@@ -328,7 +328,7 @@ def test_a_second_write_of_the_turn_is_judged_after_the_first(tmp_path: Path) ->
 
 
 @pytest.mark.both_databases
-def test_two_who_approve_at_once_make_it_once(tmp_path: Path) -> None:
+def test_two_concurrent_approvals_make_one_write(tmp_path: Path) -> None:
     run = drive_to_end(begin(tmp_path, call(**UPDATE)), until=("waiting",))
     request = pending(run)
     barrier, said = threading.Barrier(2), []

@@ -21,7 +21,7 @@ CHAIN = [
 ]
 
 
-def test_a_chain_is_saved_pinned_exported_and_told():
+def test_a_chain_is_saved_pinned_exported_and_shown():
     client = client_of(rows.superuser())
     client.post(reverse(ADD), form(fallbacks=json.dumps(CHAIN)))
     agent = Agent.objects.get(slug="helper")
@@ -31,7 +31,7 @@ def test_a_chain_is_saved_pinned_exported_and_told():
     assert answer.json()["fallbacks"] == CHAIN
 
 
-def test_an_agent_without_a_chain_has_nothing_of_it_in_its_version():
+def test_the_version_of_an_agent_without_a_chain_has_no_field_for_it():
     client_of(rows.superuser()).post(reverse(ADD), form())
     assert "fallbacks" not in Agent.objects.get(slug="helper").versions.get().spec
 
@@ -48,7 +48,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("chain", "words"), WRONG)
-def test_what_does_not_fit_is_said_at_its_field(chain, words):
+def test_errors_appear_at_their_field(chain, words):
     answer = client_of(rows.superuser()).post(reverse(ADD), form(fallbacks=json.dumps(chain)))
     assert words in text_of(answer)
     assert not Agent.objects.exists()

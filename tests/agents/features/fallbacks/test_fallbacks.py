@@ -94,7 +94,7 @@ DOWN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DOWN)
-def test_the_next_model_goes_on_and_is_what_is_paid_for(name: str) -> None:
+def test_the_next_model_continues_and_is_paid(name: str) -> None:
     dead = Turn(text="Half an answer that is lost", fault=DOWN[name])
     script = by_model(opus=[LOOK, dead, dead], haiku=[LOOK, ANSWER])
     with served(script, MODEL_IDLE_SECONDS=0.3) as server:
@@ -135,7 +135,7 @@ def test_each_model_of_the_chain_is_tried_and_then_the_run_fails() -> None:
         (http_error(401, "invalid x-api-key"), "model_authentication"),
     ],
 )
-def test_what_is_not_down_ends_the_run(fault: Fault, code: str) -> None:
+def test_other_errors_than_an_outage_end_the_run(fault: Fault, code: str) -> None:
     with served(by_model(opus=Turn(fault=fault))) as server:
         run = drive_to_end(a_run())
     assert (run.status, run.error_code) == ("failed", code)
@@ -150,7 +150,7 @@ def test_a_refusal_is_an_answer() -> None:
     assert asked(server) == [FIRST]
 
 
-def test_a_refused_key_counts_where_the_operator_says_so() -> None:
+def test_a_refused_key_counts_if_the_operator_configures_it() -> None:
     refused = Turn(fault=http_error(401, "invalid x-api-key"))
     script = by_model(opus=refused, haiku=ANSWER)
     with served(script, FALLBACK_WITHOUT_KEY=True) as server:
@@ -159,7 +159,7 @@ def test_a_refused_key_counts_where_the_operator_says_so() -> None:
     assert asked(server) == [FIRST, SECOND]
 
 
-def test_the_next_run_begins_with_the_first_model_which_is_back() -> None:
+def test_the_next_run_starts_with_the_recovered_first_model() -> None:
     script = by_model(opus=[OVERLOADED, OVERLOADED, LOOK, ANSWER], haiku=ANSWER)
     with served(script) as server:
         first = drive_to_end(a_run())
@@ -180,7 +180,9 @@ def test_the_next_run_begins_with_the_first_model_which_is_back() -> None:
         (CrashPoint.REPLIED, [FIRST] * 2 + [SECOND], [SECOND]),
     ],
 )
-def test_a_crash_beside_the_switch(point: CrashPoint, before: list[str], after: list[str]) -> None:
+def test_a_crash_during_the_switch_loses_nothing(
+    point: CrashPoint, before: list[str], after: list[str]
+) -> None:
     """After the switch is stored, a new driver uses the second model and skips the first."""
     with served(by_model(opus=OVERLOADED, haiku=ANSWER)) as server:
         run = a_run()
@@ -194,7 +196,7 @@ def test_a_crash_beside_the_switch(point: CrashPoint, before: list[str], after: 
     assert server.violations == []
 
 
-def test_a_run_that_waited_for_a_person_goes_on_where_it_was() -> None:
+def test_a_run_that_waited_for_a_person_continues_with_its_model() -> None:
     write = Turn(tool_uses=[ToolUse("write_file", {"path": "/a", "content": "x"})])
     script = by_model(opus=[OVERLOADED, OVERLOADED], haiku=[write, ANSWER])
     with served(script) as server:
@@ -219,7 +221,7 @@ def test_an_agent_without_fallbacks_is_as_it_was() -> None:
 
 
 @pytest.mark.both_databases
-def test_a_budget_reserves_what_the_model_that_is_asked_may_cost() -> None:
+def test_a_budget_reserves_the_cost_of_the_current_model() -> None:
     """The second model has no known price: a cost limit prevents calls to it."""
     unknown = [{"provider": "anthropic", "model": "opus-of-our-own"}]
     user = make_user()
@@ -233,7 +235,7 @@ def test_a_budget_reserves_what_the_model_that_is_asked_may_cost() -> None:
 
 
 @pytest.mark.slow
-def test_a_subagent_begins_with_the_model_that_its_parent_is_at() -> None:
+def test_a_subagent_starts_with_the_current_model_of_its_parent() -> None:
     order = ToolUse("task", {"description": "Look around.", "subagent_type": "explore"})
     script = by_model(
         opus=[OVERLOADED, OVERLOADED],

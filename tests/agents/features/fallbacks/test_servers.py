@@ -61,7 +61,7 @@ def dead_url() -> str:
         return f"http://127.0.0.1:{one.getsockname()[1]}"
 
 
-def test_a_server_that_is_gone_and_one_that_is_there() -> None:
+def test_a_fallback_server_replaces_a_missing_one() -> None:
     with (
         GoogleServer([LOOK, ANSWER], api_key="key-of-google") as google,
         configured(ANTHROPIC_BASE_URL=dead_url(), GOOGLE_BASE_URL=google.url),
@@ -149,7 +149,7 @@ def test_another_gemini_model_is_not_sent_the_signatures_of_the_first() -> None:
 
 
 @pytest.mark.parametrize("without_key", [True, False])
-def test_a_missing_key_counts_where_the_operator_says_so(
+def test_a_missing_key_counts_if_the_operator_configures_it(
     without_key: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY"):
@@ -171,7 +171,7 @@ def test_a_missing_key_counts_where_the_operator_says_so(
         assert len(anthropic.requests) == 0
 
 
-def test_a_fallback_that_cannot_be_asked_is_told_with_what_was_wrong_before(
+def test_an_unusable_fallback_is_reported_with_the_first_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY"):

@@ -79,7 +79,7 @@ def answered() -> Run:
 
 
 @pytest.mark.slow
-def test_a_fork_goes_on_from_the_step_with_the_same_conversation(answered: Run) -> None:
+def test_a_fork_continues_from_the_step_with_the_same_conversation(answered: Run) -> None:
     before = rows_of(answered.thread_id)
     with served([Turn(text="Another way.")]) as server:
         response = fork(ada(), answered, {"step": 1, "message": "Try again", "files": "now"})
@@ -107,7 +107,7 @@ def test_a_fork_goes_on_from_the_step_with_the_same_conversation(answered: Run) 
 
 
 @pytest.mark.slow
-def test_nothing_of_a_fork_is_counted_twice(answered: Run) -> None:
+def test_usage_of_a_fork_is_not_counted_twice(answered: Run) -> None:
     client = ada()
     usage, listed = client.get("/api/v1/usage").json(), client.get("/api/v1/runs").json()
     assert usage["results"][0]["calls"] == 3
@@ -168,7 +168,7 @@ def test_calls_that_wait_are_answered_and_the_original_still_waits() -> None:
         done = runs.drive_to_end(Run.objects.get(pk=made))
     assert (done.status, server.violations) == ("completed", [])
     results = server.requests[0].json["messages"][2]["content"]
-    assert "Not run: forked." in json.dumps(results[1])
+    assert "Not run: the conversation was forked" in json.dumps(results[1])
     assert results[1]["is_error"] is True
     run.refresh_from_db()
     assert run.status == "waiting"
@@ -235,7 +235,7 @@ def test_before_the_first_change_there_were_the_files_from_before(tmp_path: Path
         ({"owner": "bob"}, "owner"),
     ],
 )
-def test_what_does_not_fit_makes_no_thread(answered: Run, body: dict[str, Any], field: str) -> None:
+def test_invalid_values_make_no_thread(answered: Run, body: dict[str, Any], field: str) -> None:
     response = fork(ada(), answered, {"files": "none", **body})
     assert response.status_code == 400
     if field:
@@ -243,7 +243,7 @@ def test_what_does_not_fit_makes_no_thread(answered: Run, body: dict[str, Any], 
     assert Thread.objects.count() == 1
 
 
-def test_a_fork_is_its_owners_alone(answered: Run) -> None:
+def test_only_its_owner_sees_a_fork(answered: Run) -> None:
     stranger, operator = make_user("bob"), make_user("carol", "view_all_runs")
     Agent.objects.update(everyone=True)
     assert fork(client_for(stranger), answered, {"files": "none"}).status_code == 404
@@ -254,14 +254,14 @@ def test_a_fork_is_its_owners_alone(answered: Run) -> None:
     assert Thread.objects.count() == 1
 
 
-def test_who_may_not_use_the_agent_any_more_forks_nothing(answered: Run) -> None:
+def test_a_person_who_lost_the_agent_cannot_fork(answered: Run) -> None:
     Agent.objects.update(owner=None)
     response = fork(ada(), answered, {"files": "none"})
     assert (response.status_code, problem_of(response)["code"]) == (404, "unknown_agent")
 
 
 @pytest.mark.slow
-def test_an_older_version_is_only_for_people_who_may_change_the_agent(answered: Run) -> None:
+def test_an_older_version_needs_the_permission_to_change_the_agent(answered: Run) -> None:
     agent = Agent.objects.get()
     agent.interrupt_on = {"write_file": True}
     save_agent(agent)

@@ -84,7 +84,7 @@ def test_files_that_were_restored_since_are_not_those_of_the_step(run: Run) -> N
     assert state_after(run, 1) == "turn 1"
 
 
-def test_a_subagent_may_have_changed_what_it_shares(run: Run) -> None:
+def test_a_subagent_may_have_changed_shared_files(run: Run) -> None:
     step(run, 1)
     snapshot(run, 1, "turn 1")
     asking = step(run, 2, Effect.READ)
@@ -94,7 +94,7 @@ def test_a_subagent_may_have_changed_what_it_shares(run: Run) -> None:
     assert state_after(run, 1) == "turn 1"
 
 
-def test_without_snapshots_nobody_says_that_nothing_changed(run: Run) -> None:
+def test_without_snapshots_a_fork_does_not_claim_unchanged_files(run: Run) -> None:
     step(run, 1)
     assert state_after(run, 0) is None
     settings_without = override_settings(VEL={**settings.VEL, "SNAPSHOT_TURNS": 0})

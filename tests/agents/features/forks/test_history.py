@@ -76,7 +76,7 @@ def later_run(run: Run, message: str = "Later question") -> Run:
     return later
 
 
-def test_of_later_turns_and_runs_nothing_comes_along(run: Run) -> None:
+def test_later_turns_and_runs_are_not_copied(run: Run) -> None:
     call(run, 1, "early")
     call(run, 2, "late")
     later = later_run(run)
@@ -95,8 +95,8 @@ def test_calls_that_had_begun_may_have_happened(run: Run) -> None:
         call(run, 2, status, "done" if status == ToolCallStatus.SUCCEEDED else None, status=status)
     copies = ToolCall.objects.filter(run__thread=forked(run))
     begun, waiting, succeeded = (json.loads(row.result) for row in copies.order_by("position"))
-    assert "its outcome is not known" in begun
-    assert waiting.startswith("Not run: forked.")
+    assert "its outcome is unknown" in begun
+    assert waiting.startswith("Not run: the conversation was forked")
     assert succeeded == "done"
     closed = copies.filter(status="cancelled", is_error=True, code="forked")
     assert closed.exclude(finished_at=None).count() == 2
@@ -132,7 +132,7 @@ def test_copied_replies_cost_nothing(run: Run) -> None:
         ({"message_refused": True}, "message_blocked"),
     ],
 )
-def test_what_the_agent_has_not_heard_is_not_forked(
+def test_messages_that_the_agent_has_not_received_are_not_forked(
     run: Run, fields: dict[str, str], code: str
 ) -> None:
     Run.objects.filter(pk=run.pk).update(**fields)
@@ -180,7 +180,7 @@ def compact(run: Run, number: int, until_turn: int) -> None:
 
 
 @pytest.mark.both_databases
-def test_a_summary_of_what_came_later_stays_behind(run: Run) -> None:
+def test_a_summary_of_later_turns_is_not_copied(run: Run) -> None:
     compact(run, 1, 1)
     compact(run, 2, 2)
     later = later_run(run)

@@ -59,7 +59,7 @@ def test_one_fork_too_many_is_refused_and_leaves_nothing(run: Run) -> None:
     assert "2,001 bytes" in refused.json()["detail"]
     assert sorted(entry.key for entry in kept_workspaces()) == before
     assert forks() == 2
-    # A fork without files costs nothing, and other users have quotas of their own.
+    # A fork without files costs nothing, and other users have their own quotas.
     assert fork(run, NONE).status_code == 201
     User.objects.filter(username="ann").update(username="was-ann")
     bob = make_user("ann")
@@ -69,13 +69,13 @@ def test_one_fork_too_many_is_refused_and_leaves_nothing(run: Run) -> None:
     assert fork(Run.objects.get(pk=run.pk)).status_code == 201
 
 
-def test_no_limit_is_no_limit(run: Run, settings: Any) -> None:
+def test_without_a_limit_forks_are_unlimited(run: Run, settings: Any) -> None:
     settings.VEL = {**settings.VEL, "FORK_BYTES": 0}
     assert [fork(run).status_code for _ in range(4)] == [201] * 4
 
 
 @pytest.mark.parametrize("run", ["directories"], indirect=True)
-def test_what_was_pruned_counts_no_more(run: Run) -> None:
+def test_pruned_forks_no_longer_count(run: Run) -> None:
     made = [fork(run).json()["thread"]["id"] for _ in range(2)]
     assert fork(run).status_code == 409
     (kept,) = [entry for entry in kept_workspaces() if entry.key == made[0]]
@@ -88,7 +88,7 @@ def test_what_was_pruned_counts_no_more(run: Run) -> None:
 @pytest.mark.both_databases
 @pytest.mark.parametrize("run", ["rows"], indirect=True)
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="needs PostgreSQL")
-def test_of_two_at_once_one_is_the_last_that_fits(run: Run) -> None:
+def test_of_two_concurrent_forks_only_one_fits_the_limit(run: Run) -> None:
     assert connection.vendor == "postgresql"
     fork(run)
     owner = run.owner

@@ -80,7 +80,7 @@ def test_calendars_events_and_busy_times_are_read_unasked(
     assert "nothing by that id" in missing
 
 
-def test_an_event_is_made_when_a_person_says_yes(tmp_path: Path, google: GoogleServer) -> None:
+def test_an_event_is_created_after_an_approval(tmp_path: Path, google: GoogleServer) -> None:
     user, run = begin(
         tmp_path,
         call("create_calendar_event", **MEETING, recurrence=["RRULE:FREQ=WEEKLY;COUNT=4"],
@@ -116,7 +116,7 @@ def test_an_event_is_made_when_a_person_says_yes(tmp_path: Path, google: GoogleS
         {"calendar_id": "../users/me"},
     ],
 )
-def test_what_is_ambiguous_is_not_even_asked_about(wrong: dict[str, Any]) -> None:
+def test_an_ambiguous_event_is_refused_without_asking(wrong: dict[str, Any]) -> None:
     CreateEventInput.model_validate(MEETING)
     with pytest.raises(ValidationError):
         CreateEventInput.model_validate({**MEETING, **wrong})
@@ -151,7 +151,7 @@ def test_a_worker_that_dies_makes_no_second_event(
     assert len(google.calendar.events) == 1
 
 
-def test_one_that_was_deleted_since_is_made_anew(tmp_path: Path, google: GoogleServer) -> None:
+def test_a_deleted_event_is_created_again(tmp_path: Path, google: GoogleServer) -> None:
     user, run = begin(tmp_path, CREATE, CREATE)
     run = drive_to_end(run, until=("waiting",))
     approve(user, run)
@@ -163,7 +163,7 @@ def test_one_that_was_deleted_since_is_made_anew(tmp_path: Path, google: GoogleS
     assert len(google.calendar.events) == 2
 
 
-def test_a_change_holds_for_the_event_as_it_was_read(tmp_path: Path, google: GoogleServer) -> None:
+def test_a_change_applies_only_to_the_event_as_read(tmp_path: Path, google: GoogleServer) -> None:
     invite(google)
     change = {"event_id": "meeting1", "etag": '"1"'}
     _, found = play(
@@ -180,7 +180,7 @@ def test_a_change_holds_for_the_event_as_it_was_read(tmp_path: Path, google: Goo
     # Guests who are invited already keep their answers.
     assert [one["response"] for one in found[0]["attendees"]] == ["accepted", ""]
     assert "has changed since it was read" in found[1]
-    assert "Nothing is to be changed" in found[2]
+    assert "No changes were given" in found[2]
     assert "has changed since it was read" in found[3]
     assert found[4] == {"deleted": True}
     assert found[5]["deleted"] is False
@@ -213,7 +213,7 @@ def test_the_request_names_the_event(
     assert approve(user, run).prompt.startswith("Google does not name the event nosuch: ")
 
 
-def test_an_invitation_is_answered_for_oneself_alone(tmp_path: Path, google: GoogleServer) -> None:
+def test_an_invitation_is_answered_only_for_oneself(tmp_path: Path, google: GoogleServer) -> None:
     invite(google)
     google.calendar.invite("mine", summary="Alone", start=at(8), end=at(9))
     _, found = play(
@@ -223,7 +223,7 @@ def test_an_invitation_is_answered_for_oneself_alone(tmp_path: Path, google: Goo
     )
     assert [one["response"] for one in found[0]["attendees"]] == ["declined", "accepted"]
     assert google.calendar.notified == [("meeting1", "all")]
-    assert "Nobody is invited" in found[1]
+    assert "This calendar is not invited" in found[1]
 
 
 def test_a_calendar_of_another_is_not_changed(tmp_path: Path, google: GoogleServer) -> None:

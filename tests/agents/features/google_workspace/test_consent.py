@@ -67,48 +67,48 @@ def test_there_and_back(google: GoogleServer) -> None:
         "credential.stored"
     ]
     # A callback works only once.
-    assert "begin anew" in come_back(client, code=google.consent(address), state=state_of(address))
+    assert "Start again" in come_back(client, code=google.consent(address), state=state_of(address))
 
 
-def test_nobody_is_made_to_connect_the_account_of_another(google: GoogleServer) -> None:
+def test_a_person_cannot_be_made_to_connect_anothers_account(google: GoogleServer) -> None:
     eve, ann = signed_in("eve"), signed_in("ann")
     address = go(eve, "gmail.readonly")
     code = google.consent(address)
     for state in (state_of(address), "", "é"):
-        assert "begin anew" in come_back(ann, code=code, state=state)
+        assert "Start again" in come_back(ann, code=code, state=state)
     go(ann, "gmail.readonly")
-    assert "begin anew" in come_back(ann, code=code, state=state_of(address))
+    assert "Start again" in come_back(ann, code=code, state=state_of(address))
     # The code of another user's consent with one's own state: the PKCE verifier does not match.
     own = go(ann, "gmail.readonly")
     assert "does not accept" in come_back(ann, code=code, state=state_of(own))
     assert not Credential.objects.exists()
 
 
-def test_who_says_no_or_comes_late_is_not_connected(
+def test_a_refused_or_late_consent_connects_nothing(
     google: GoogleServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = signed_in()
     state = state_of(go(client, "gmail.readonly"))
-    assert "no consent" in come_back(client, error="access_denied", state=state)
+    assert "did not consent" in come_back(client, error="access_denied", state=state)
     monkeypatch.setattr("agents.features.google_workspace.pages.MAX_AGE", -1)
     address = go(client, "gmail.readonly")
     late = come_back(client, code=google.consent(address), state=state_of(address))
-    assert "begin anew" in late
+    assert "Start again" in late
     assert not Credential.objects.exists()
 
 
-def test_nothing_ticked_and_no_client(google: GoogleServer, settings: Any) -> None:
+def test_a_consent_needs_a_scope_and_a_client(google: GoogleServer, settings: Any) -> None:
     client = signed_in()
-    assert b"Tick what" in client.post("/connections/", ASK).content
+    assert b"Select at least one permission" in client.post("/connections/", ASK).content
     settings.VEL = {**settings.VEL, "GOOGLE_CLIENT_ID": ""}
     assert b"Connect your Google account" not in client.get("/connections/").content
     asked = client.post("/connections/", {**ASK, "access": "gmail.send"})
-    assert b"paste a key instead" in asked.content
+    assert b"Paste a key instead" in asked.content
     assert Client().get(BACK).status_code == 302
     assert Client().get(BACK)["Location"].startswith("/login/")
 
 
-def test_what_is_asked_by_consent_is_not_ticked_for_a_service_account() -> None:
+def test_scopes_of_a_consent_are_not_selected_for_a_service_account() -> None:
     answer = signed_in().post("/connections/", {**ASK, "access": ["gmail.readonly"]})
     assert "Continue to Google" in answer.content.decode()
     assert " checked" not in answer.content.decode()

@@ -62,7 +62,7 @@ def test_it_is_stored_seen_to_be_there_and_removed(google: GoogleServer) -> None
 
 @pytest.mark.slow
 @in_runs
-def test_a_service_account_acts_as_who_is_named(tmp_path: Path, google: GoogleServer) -> None:
+def test_a_service_account_acts_as_the_named_user(tmp_path: Path, google: GoogleServer) -> None:
     user, run = begin(tmp_path, LIST, SEND, connect=False)
     body = {
         "key": json.loads(service_account_key()),
@@ -80,18 +80,18 @@ def test_a_service_account_acts_as_who_is_named(tmp_path: Path, google: GoogleSe
     [
         ({"type": "external_account"}, {}, 400, "service_account"),
         ({**json.loads(authorized_user()), "refresh_token": "x\ny"}, {}, 400, "refresh_token"),
-        (json.loads(authorized_user()), {"subject": "eve@example.com"}, 400, "leave this empty"),
+        (json.loads(authorized_user()), {"subject": "eve@example.com"}, 400, "Leave this empty"),
         (json.loads(authorized_user(refresh_token="1//other")), {}, 401, "revoked"),
         (json.loads(authorized_user(client_secret="other")), {}, 401, "OAuth client"),
         ("service", {}, 400, "acts as"),
-        ("service", {"subject": "ada@example.com"}, 400, "Choose what"),
-        ("service", {"subject": "ada@example.com", "access": ["all"]}, 400, "Choose among"),
+        ("service", {"subject": "ada@example.com"}, 400, "Choose at least one"),
+        ("service", {"subject": "ada@example.com", "access": ["all"]}, 400, "Expected one or more"),
         ("service", {"subject": "eve@example.com", "access": ACCESS}, 401, "domain-wide"),
         ("stolen", {"subject": "ada@example.com", "access": ACCESS}, 401, "revoked"),
         ("short", {"subject": "ada@example.com", "access": ACCESS}, 400, "2048 bits"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_words_and_keeps_the_old_one(
+def test_an_unusable_credential_is_refused_with_a_reason_and_keeps_the_old_one(
     google: GoogleServer, key: Any, more: dict[str, Any], status: int, said: str
 ) -> None:
     ann = make_user("ann")
@@ -111,7 +111,7 @@ def test_what_cannot_be_used_is_refused_in_words_and_keeps_the_old_one(
     assert Credential.objects.get().secret.reveal() == before
 
 
-def test_a_file_says_nothing_of_where_its_token_is_asked_for(google: GoogleServer) -> None:
+def test_the_token_address_of_a_file_is_ignored(google: GoogleServer) -> None:
     """Otherwise a pasted file could make this server call any address of its network."""
     ann = make_user("ann")
     elsewhere = {"token_uri": "http://127.0.0.1:9/token", "universe_domain": "evil.example"}
@@ -124,11 +124,13 @@ def test_a_file_says_nothing_of_where_its_token_is_asked_for(google: GoogleServe
 
 def test_a_grant_of_something_else_is_refused(google: GoogleServer) -> None:
     google.grants[REFRESH] = ("ada@example.com", f"openid {AUTH}drive")
-    with pytest.raises(InvalidRequest, match="nothing that is used here"):
+    with pytest.raises(InvalidRequest, match="Its scopes are not used by Vel"):
         save_google_key(authorized_user(), by=make_user("ann"))
 
 
-def test_google_that_is_away_is_503_and_stores_nothing(google: GoogleServer, settings: Any) -> None:
+def test_an_unreachable_google_gives_503_and_stores_nothing(
+    google: GoogleServer, settings: Any
+) -> None:
     settings.VEL = {**settings.VEL, "GOOGLE_TOKEN_URL": "http://127.0.0.1:9/token"}
     answer = post(client_for(make_user("ann")), URL, {"key": json.loads(authorized_user())})
     assert answer.status_code == 503
@@ -139,7 +141,7 @@ def test_google_that_is_away_is_503_and_stores_nothing(google: GoogleServer, set
 
 
 @in_runs
-def test_without_a_credential_the_call_says_what_to_do(
+def test_without_a_credential_the_call_names_the_solution(
     tmp_path: Path, google: GoogleServer
 ) -> None:
     save_google_key(authorized_user(), by=make_user("eve"))
@@ -193,7 +195,7 @@ def test_a_token_that_ends_early_is_renewed_once(tmp_path: Path, google: GoogleS
 
 
 @in_runs
-def test_a_revoked_grant_says_what_to_do(tmp_path: Path, google: GoogleServer) -> None:
+def test_a_revoked_grant_names_the_solution(tmp_path: Path, google: GoogleServer) -> None:
     user, run = begin(tmp_path, LIST)
     google.grants.clear()
     google.tokens.clear()
@@ -204,16 +206,16 @@ def test_a_revoked_grant_says_what_to_do(tmp_path: Path, google: GoogleServer) -
 
 
 @in_runs
-def test_what_is_no_credential_any_more_is_said_to_be_so(
-    tmp_path: Path, google: GoogleServer
-) -> None:
+def test_an_unreadable_credential_is_reported(tmp_path: Path, google: GoogleServer) -> None:
     _, run = begin(tmp_path, LIST)
     Credential.objects.update(secret=SecretText.seal("no JSON"))
     assert "cannot be read" in results(drive_to_end(run))[0]
 
 
 @in_runs
-def test_only_who_may_stores_for_everybody(tmp_path: Path, google: GoogleServer) -> None:
+def test_only_permitted_people_store_a_shared_credential(
+    tmp_path: Path, google: GoogleServer
+) -> None:
     user, run = begin(tmp_path, LIST, connect=False)
     with pytest.raises(NotAllowed):
         save_google_key(authorized_user(), by=user, shared=True)

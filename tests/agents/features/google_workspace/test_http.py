@@ -20,7 +20,7 @@ PAUSE = 0.05
 
 @contextmanager
 def slow_server(start: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """Answer a request with `start` and then slowly, in pieces. Yield the URL and what was sent."""
+    """Answer a request with `start` and then slowly, in pieces. Yield the URL and sent bytes."""
     sent: list[bytes] = []
 
     def serve() -> None:

@@ -23,9 +23,7 @@ def one(tmp_path: Path, tool: str, **given: Any) -> Any:
     return play(tmp_path, call(tool, **given))[1][0]
 
 
-def test_mail_is_searched_in_pages_and_nobody_is_asked(
-    tmp_path: Path, google: GoogleServer
-) -> None:
+def test_mail_is_searched_in_pages_without_asking(tmp_path: Path, google: GoogleServer) -> None:
     google.mail.labels["Label_8"] = "VIP"
     for number in range(12):
         google.mail.receive(letter(f"Lunch {number}"))
@@ -75,9 +73,7 @@ def test_a_message_in_html_is_read_as_a_person_would_see_it(
     )
 
 
-def test_long_text_comes_by_its_own_address_and_lies_in_a_file(
-    tmp_path: Path, google: GoogleServer
-) -> None:
+def test_long_text_is_fetched_separately_into_a_file(tmp_path: Path, google: GoogleServer) -> None:
     key = google.mail.receive(letter(text="words and words\n" * 20_000))
     _, found = play(tmp_path, call("read_gmail_message", message_id=key))
     assert "This result is too long" in str(found[0])
@@ -98,7 +94,7 @@ def with_file(name: str = "../../etc/cron.d/x", data: bytes = b"%PDF \x00\xff") 
     return mail
 
 
-def test_an_attachment_is_saved_where_the_call_says_and_replaces_nothing(
+def test_an_attachment_is_saved_at_the_given_path_and_replaces_nothing(
     tmp_path: Path, google: GoogleServer
 ) -> None:
     key = google.mail.receive(with_file())
@@ -202,7 +198,7 @@ FAULTS: list[tuple[Any, str]] = [
 ]
 
 
-def test_what_google_refuses_is_told_in_words(tmp_path: Path, google: GoogleServer) -> None:
+def test_a_refusal_by_google_is_explained(tmp_path: Path, google: GoogleServer) -> None:
     google.faults[("GET", "/messages")] = [fault for fault, _ in FAULTS]
     run, found = play(tmp_path, *(call("list_gmail_messages", limit=n + 1) for n in range(6)))
     for (_, said), told in zip(FAULTS, found, strict=True):
@@ -210,9 +206,7 @@ def test_what_google_refuses_is_told_in_words(tmp_path: Path, google: GoogleServ
     assert set(ToolCall.objects.filter(run=run).values_list("status", flat=True)) == {"failed"}
 
 
-def test_a_read_is_made_again_where_the_policy_says_so(
-    tmp_path: Path, google: GoogleServer
-) -> None:
+def test_a_read_is_repeated_if_the_policy_allows_it(tmp_path: Path, google: GoogleServer) -> None:
     google.faults[("GET", "/messages")] = ["cut"]
     rule = {"tool": "*", "attempts": 2, "backoff": 0}
     _, found = play(tmp_path, call("list_gmail_messages"), tool_retries=[rule])

@@ -38,7 +38,7 @@ def _no_hook_left() -> Iterator[None]:
     crash_points.crash_at(None)
 
 
-def test_it_is_sent_once_when_a_person_says_yes(tmp_path: Path, google: GoogleServer) -> None:
+def test_a_message_is_sent_once_after_an_approval(tmp_path: Path, google: GoogleServer) -> None:
     user, run = begin(tmp_path, SEND)
     run = drive_to_end(run, until=("waiting",))
     assert not google.mail.sent
@@ -48,7 +48,7 @@ def test_it_is_sent_once_when_a_person_says_yes(tmp_path: Path, google: GoogleSe
     run = drive_to_end(run)
     (sent,) = google.mail.sent
     assert (sent["To"], sent["Subject"]) == ("bob@example.org", "The report")
-    assert sent.get_content().replace("\r\n", "\n") == "It is ready, grüß dich.\nAda\n"  # type: ignore[attr-defined]
+    assert sent.get_content().replace("\r\n", "\n") == ("It is ready, grüß dich.\nAda\n")  # type: ignore[attr-defined]
     assert "From" not in sent, "Google says who sends it"
     assert results(run)[0]["sent"] is True
 
@@ -62,7 +62,7 @@ def test_a_rejected_message_is_not_sent(tmp_path: Path, google: GoogleServer) ->
     assert not google.mail.sent
 
 
-def test_everybody_who_gets_it_is_shown_in_clear() -> None:
+def test_all_recipients_are_shown_clearly() -> None:
     shown = as_text(
         call_review(
             "send_gmail_message", {**LETTER, "cc": ["c@example.org"], "bcc": ["d@evil.example"]}
@@ -89,7 +89,7 @@ def test_everybody_who_gets_it_is_shown_in_clear() -> None:
         {"reply_to_message_id": "../../drafts"},
     ],
 )
-def test_what_would_be_another_message_is_not_even_asked_about(wrong: dict[str, Any]) -> None:
+def test_a_message_that_would_change_is_refused_without_asking(wrong: dict[str, Any]) -> None:
     LetterInput.model_validate(LETTER)
     with pytest.raises(ValidationError):
         LetterInput.model_validate({**LETTER, **wrong})
@@ -144,9 +144,7 @@ def test_a_draft_waits_too_and_is_not_sent(tmp_path: Path, google: GoogleServer)
     assert not google.mail.sent
 
 
-def test_nobody_sends_by_a_credential_that_may_only_read(
-    tmp_path: Path, google: GoogleServer
-) -> None:
+def test_a_read_only_credential_cannot_send(tmp_path: Path, google: GoogleServer) -> None:
     google.grants[REFRESH] = ("ada@example.com", f"{AUTH}gmail.readonly")
     asked = len(google.asked)
     _, found = play(tmp_path, SEND, call("list_gmail_messages"))
@@ -176,26 +174,26 @@ def test_a_message_that_went_out_unseen_is_found_and_not_sent_again(
     assert len(google.mail.sent) == 1
 
 
-def test_a_message_that_did_not_go_out_is_sent_the_second_time(
-    tmp_path: Path, google: GoogleServer
-) -> None:
+def test_an_unsent_message_is_sent_by_the_second_call(tmp_path: Path, google: GoogleServer) -> None:
     found = again(503, tmp_path, google)
     assert "not known" in found[0]
     assert found[1]["sent"] is True
     assert len(google.mail.sent) == 1
 
 
-def test_a_refusal_is_no_doubt(tmp_path: Path, google: GoogleServer) -> None:
+def test_a_refusal_is_not_an_unknown_outcome(tmp_path: Path, google: GoogleServer) -> None:
     found = again(400, tmp_path, google)
     assert "Google refused (400)" in found[0]
     assert found[1]["sent"] is True
     assert not any("labelIds=SENT" in path for _, path in google.asked)
 
 
-def test_who_may_not_look_does_not_send_again(tmp_path: Path, google: GoogleServer) -> None:
+def test_without_read_access_a_message_is_not_sent_again(
+    tmp_path: Path, google: GoogleServer
+) -> None:
     google.grants[REFRESH] = ("ada@example.com", f"{AUTH}gmail.send")
     found = again("cut", tmp_path, google)
-    assert "cannot be looked at" in found[1]
+    assert "the sent messages cannot be read" in found[1]
     assert f"{AUTH}gmail.readonly" in found[1]
     assert len(google.mail.sent) == 1
 
@@ -224,7 +222,7 @@ def test_the_same_message_is_not_sent_twice_in_a_run_but_in_the_next(
     tmp_path: Path, google: GoogleServer
 ) -> None:
     run, found = play(tmp_path, SEND, SEND)
-    assert "sent in this run already" in found[1]
+    assert "this run has already sent an identical message" in found[1]
     assert len(google.mail.sent) == 1
     user = run.owner
     following = drive_to_end(start_run(user), until=("waiting",))

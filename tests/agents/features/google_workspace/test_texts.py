@@ -39,7 +39,7 @@ def spec(**fields: Any) -> AgentSpec:
         "\u200b\u202e\U000e0058",
     ],
 )
-def test_what_no_reader_sees_is_left_out(unseen: str) -> None:
+def test_invisible_text_is_omitted(unseen: str) -> None:
     assert from_html(f"<p>Before</p>{unseen}").text == "Before"
 
 
@@ -55,7 +55,7 @@ def test_what_no_reader_sees_is_left_out(unseen: str) -> None:
         "&#88;",
     ],
 )
-def test_what_a_reader_sees_stays(seen: str) -> None:
+def test_visible_text_stays(seen: str) -> None:
     assert "X" in from_html(seen).text
 
 
@@ -70,7 +70,7 @@ def test_hostile_html_takes_linear_time(part: str) -> None:
     assert time.process_time() - begun < 3
 
 
-def test_a_charset_that_lies_is_no_failure() -> None:
+def test_a_false_charset_is_not_an_error() -> None:
     part = {
         "mimeType": "text/plain",
         "headers": [{"name": "Content-Type", "value": "x; charset=?"}],
@@ -125,7 +125,7 @@ def test_marks_and_ids_are_of_a_run_and_its_words() -> None:
 
 
 @pytest.mark.parametrize("header", ["", "soon", "-5", "1" * 400, "Mon, 99 Foo 2026", "²"])
-def test_a_wrong_retry_after_is_no_failure(header: str) -> None:
+def test_a_wrong_retry_after_is_not_an_error(header: str) -> None:
     failure = refusal(429, b"", header, (), writes=True)
     assert failure.code == "ratelimited"
     assert failure.sent is False
@@ -134,7 +134,7 @@ def test_a_wrong_retry_after_is_no_failure(header: str) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b'{"error": "x"}', b'{"error": {"errors": [1]}}']
 )
-def test_an_odd_refusal_is_no_failure(body: bytes) -> None:
+def test_an_odd_refusal_is_not_an_error(body: bytes) -> None:
     assert refusal(400, body, "", (), writes=True).code == "http_400"
 
 
@@ -143,7 +143,7 @@ def test_invisible_characters_are_counted() -> None:
     assert (found.text, found.left_out) == ("ab\nc", 2)
 
 
-def test_what_is_not_configured_is_not_offered_and_costs_nothing() -> None:
+def test_unconfigured_services_are_not_offered_and_cost_nothing() -> None:
     def offered(**fields: Any) -> set[str]:
         return set(build_toolset(spec(**fields)).tools)
 

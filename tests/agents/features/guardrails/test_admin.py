@@ -32,7 +32,7 @@ def test_guards_are_saved_and_pinned():
     assert spec["tool_retries"] == [{"tool": "execute_sql", "attempts": 3, "backoff": 0.5}]
 
 
-def test_the_version_of_an_agent_without_guards_names_none():
+def test_the_version_of_an_agent_without_guards_has_no_field_for_them():
     client_of(rows.superuser()).post(reverse(ADD), form())
     spec = Agent.objects.get(slug="helper").versions.get().spec
     assert not spec.get("guardrails")
@@ -50,14 +50,14 @@ def test_the_version_of_an_agent_without_guards_names_none():
         ({"on_stuck": "panic"}, "not one of the available choices"),
     ],
 )
-def test_what_does_not_fit_is_said_at_its_field(fields, words):
+def test_errors_appear_at_their_field(fields, words):
     answer = client_of(rows.superuser()).post(reverse(ADD), form(**fields))
     assert words in text_of(answer)
     assert not Agent.objects.exists()
 
 
 @pytest.mark.slow
-def test_a_guardrail_that_is_gone_is_shown_and_keeps_the_agent_from_being_saved():
+def test_a_missing_guardrail_is_shown_and_prevents_saving_the_agent():
     with registered(("Mask",)):
         agent = rows.agent("helper", guardrails=["mask"])
     client = client_of(rows.superuser())
@@ -69,7 +69,7 @@ def test_a_guardrail_that_is_gone_is_shown_and_keeps_the_agent_from_being_saved(
     assert agent.definition == {}
 
 
-def test_who_may_not_configure_approval_cannot_take_a_guardrail_away():
+def test_removing_a_guardrail_needs_the_permission_to_configure_approval():
     agent = rows.agent("helper", guardrails=["secrets"])
     client = client_of(rows.staff("writer", "view_agent", "change_agent"))
     client.post(page_url(agent), form(guardrails=[], name="Changed"))
@@ -77,7 +77,7 @@ def test_who_may_not_configure_approval_cannot_take_a_guardrail_away():
     assert (agent.name, agent.definition) == ("Changed", {"guardrails": ["secrets"]})
 
 
-def test_a_duplicate_has_what_the_person_could_have_chosen():
+def test_a_duplicate_has_only_guardrails_that_the_person_may_choose():
     agent = rows.agent("helper", guardrails=["secrets"], on_stuck="end")
     act(client_of(rows.superuser()), "duplicate_selected", agent)
     copy = Agent.objects.exclude(pk=agent.pk).get()

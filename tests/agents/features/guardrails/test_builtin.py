@@ -38,7 +38,7 @@ AWAY = GuardContext("run", "thread", 1, "agent", 1, leaves_machine=True)
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_keys_are_masked_wherever_they_stand(key: str) -> None:
+def test_keys_are_masked_at_any_position(key: str) -> None:
     for text in (key, f"KEY={key}", f'"{key}",', f"({key})\nnext", f"`{key}`"):
         masked = mask_secrets(text)
         assert MASK in masked

@@ -111,7 +111,7 @@ def test_a_message_that_is_blocked_after_a_crash_stays_blocked(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_the_words_of_a_guarded_answer_are_not_streamed(tmp_path: Path) -> None:
+def test_the_text_of_a_guarded_answer_is_not_streamed(tmp_path: Path) -> None:
     with registered(("NoWord",)):
         slowly = {**DONE, "delay": 0.3}
         run = drive_to_end(play(tmp_path, [slowly], "no-word"))
@@ -169,7 +169,7 @@ def test_blocked_answers_are_counted_over_crashes(
     assert WORD not in everything(run)
 
 
-def test_what_goes_with_tool_calls_is_checked_too(tmp_path: Path) -> None:
+def test_text_next_to_tool_calls_is_checked_too(tmp_path: Path) -> None:
     first = {"text": f"Between us: {WORD}.", **call("ls", path="/")}
     with registered(("NoWord",)):
         run = drive_to_end(play(tmp_path, [first, DONE], "no-word"))
@@ -199,7 +199,7 @@ def test_a_guardrail_that_exits_ends_the_run_not_the_worker(tmp_path: Path) -> N
 # Tools ----------------------------------------------------------------------------------------
 
 
-def test_a_blocked_call_is_not_made_and_the_model_is_told(tmp_path: Path) -> None:
+def test_a_blocked_call_is_not_made_and_reported_to_the_model(tmp_path: Path) -> None:
     with registered(("NoWord",)):
         run = drive_to_end(play(tmp_path, [WRITE, DONE], "no-word"))
     assert run.status == "completed"
@@ -219,7 +219,7 @@ def test_a_call_that_reads_is_blocked_though_it_was_started_with_the_reply(tmp_p
     assert "result" not in [entry[0] for entry in seen], "it was made"
 
 
-def test_nobody_is_asked_about_a_call_that_is_blocked(tmp_path: Path) -> None:
+def test_a_blocked_call_makes_no_request(tmp_path: Path) -> None:
     with registered(("NoWord",)):
         run = drive_to_end(
             play(tmp_path, [WRITE, DONE], "no-word", interrupt_on={"write_file": True})
@@ -228,7 +228,7 @@ def test_nobody_is_asked_about_a_call_that_is_blocked(tmp_path: Path) -> None:
     assert not ApprovalRequest.objects.exists()
 
 
-def test_what_a_person_made_of_a_call_is_checked_as_well(tmp_path: Path) -> None:
+def test_an_edited_call_is_checked_as_well(tmp_path: Path) -> None:
     with registered(("NoWord",)):
         turns = [call("write_file", path="/a", content="fine"), DONE]
         run = play(tmp_path, turns, "no-word", interrupt_on={"write_file": True})
@@ -256,7 +256,7 @@ def test_a_call_that_cannot_be_checked_is_not_made(tmp_path: Path, name: str, sl
     assert not StateFile.objects.filter(thread=run.thread).exists()
 
 
-def test_guardrails_that_hang_take_no_more_threads_than_there_may_be(
+def test_hanging_guardrails_use_a_limited_number_of_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(beside, "MAX_HANGING", 2)
@@ -266,7 +266,7 @@ def test_guardrails_that_hang_take_no_more_threads_than_there_may_be(
         assert run.status == "completed"
         results = [json.loads(row.result) for row in ToolCall.objects.filter(run=run)]
         assert ["TooManyHang" in result for result in results] == [False, False, True, True]
-    wait_until(lambda: not checking.BESIDE.hanging, "the end of what hung")
+    wait_until(lambda: not checking.BESIDE.hanging, "the end of the hanging thread")
 
 
 def test_a_result_is_withheld_before_it_is_stored(tmp_path: Path) -> None:
@@ -291,9 +291,7 @@ def test_a_result_can_be_replaced(tmp_path: Path) -> None:
     assert WORD not in everything(run)
 
 
-def test_what_a_middleware_raises_around_a_call_is_checked(
-    tmp_path: Path, install: Install
-) -> None:
+def test_errors_of_a_middleware_around_a_call_are_checked(tmp_path: Path, install: Install) -> None:
     """The error may contain the result of the call."""
     install(Fails(after=True, message=f"It says {WORD}."), order={"fails": 600})
     with registered(("NoWord",)):
@@ -332,7 +330,7 @@ def test_a_driver_that_dies_between_a_block_and_its_result_blocks_again(tmp_path
     assert len(events(run, "guard.blocked")) == 1
 
 
-def test_a_guardrail_that_is_not_registered_any_more_stops_the_run(tmp_path: Path) -> None:
+def test_an_unregistered_guardrail_stops_the_run(tmp_path: Path) -> None:
     with registered(("NoWord",)):
         run = play(tmp_path, [DONE], "no-word")
     run = drive_to_end(run)

@@ -106,7 +106,7 @@ def test_a_turn_has_a_fixed_number_of_statements(
             run = drive_to_end(start_run(user, agent=slug))
         assert run.status == "completed", run.error_message
         counts.append(verbs(seen))
-    # Rounded, because a job of the worker may add a statement of its own at any time.
+    # Rounded, because a job of the worker may add a statement at any time.
     each_turn = {name: round(count / 10) for name, count in (counts[1] - counts[0]).items()}
     assert {name: count for name, count in each_turn.items() if count} == {
         "UPDATE RunClock": 2,

@@ -79,7 +79,7 @@ def test_the_example(company: Path, capfd: Any) -> None:
     assert f"tester completed {run.id}" in said
 
 
-def test_what_leaves_the_machine_is_checked(company: Path) -> None:
+def test_outgoing_data_is_checked(company: Path) -> None:
     guardrail = guardrails()["no-customer-numbers"]
     given = {"text": "CUST-123456"}
     for leaves, action in ((True, "block"), (False, "allow")):

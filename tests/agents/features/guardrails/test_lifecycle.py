@@ -52,7 +52,7 @@ def names() -> list[str]:
     return [entry[0] for entry in seen]
 
 
-def test_hooks_are_told_of_each_point_outside_of_transactions(tmp_path: Path) -> None:
+def test_hooks_are_called_at_each_point_outside_of_transactions(tmp_path: Path) -> None:
     with registered(hooks=("Watch",)):
         run = drive_to_end(play(tmp_path, [LOOK, DONE]))
     assert run.status == "completed"
@@ -70,7 +70,7 @@ def test_hooks_are_told_of_each_point_outside_of_transactions(tmp_path: Path) ->
     assert not EndedRun.objects.exists()
 
 
-def test_hooks_are_told_what_waits_for_a_person(tmp_path: Path) -> None:
+def test_hooks_are_called_for_requests_to_a_person(tmp_path: Path) -> None:
     with registered(hooks=("Watch",)):
         run = play(tmp_path, [WRITE, DONE], interrupt_on={"write_file": True})
         drive_to_end(run, until=("waiting",))
@@ -112,7 +112,7 @@ def _looks(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("point", [CrashPoint.REPLIED, CrashPoint.TOOL_DONE])
-def test_what_a_crash_interrupts_is_told_again(tmp_path: Path, point: CrashPoint) -> None:
+def test_an_interrupted_hook_is_called_again(tmp_path: Path, point: CrashPoint) -> None:
     with registered(hooks=("Watch",)):
         run = play(tmp_path, [LOOK, DONE])
         crash_once(run, point)
@@ -124,7 +124,7 @@ def test_what_a_crash_interrupts_is_told_again(tmp_path: Path, point: CrashPoint
     assert names().count("run_ended") == 1
 
 
-def test_the_end_of_a_run_is_told_though_its_driver_died_with_it(tmp_path: Path) -> None:
+def test_the_end_of_a_run_is_reported_although_its_driver_died(tmp_path: Path) -> None:
     with registered(hooks=("Ends",)):
         run = play(tmp_path, [DONE])
         with pytest.MonkeyPatch.context() as patch:
@@ -138,7 +138,7 @@ def test_the_end_of_a_run_is_told_though_its_driver_died_with_it(tmp_path: Path)
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_the_end_of_a_run_that_nobody_drove_is_told_too(tmp_path: Path) -> None:
+def test_the_end_of_an_undriven_run_is_reported_too(tmp_path: Path) -> None:
     with registered(hooks=("Ends",)):
         run = play(tmp_path, [DONE])
         cancel_run(run.id, by="ada")
@@ -158,7 +158,7 @@ def test_a_run_that_was_resumed_ends_once_more(tmp_path: Path) -> None:
     assert seen == [("run_ended", run.id, "failed", "limit_turns")] * 2
 
 
-def test_an_end_is_told_again_when_the_process_that_told_it_died(tmp_path: Path) -> None:
+def test_an_end_is_reported_again_if_the_reporting_process_died(tmp_path: Path) -> None:
     with registered(hooks=("Ends",)):
         run = play(tmp_path, [DONE])
         cancel_run(run.id, by="ada")
@@ -172,7 +172,7 @@ def test_an_end_is_told_again_when_the_process_that_told_it_died(tmp_path: Path)
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_one_process_tells_of_an_end(tmp_path: Path) -> None:
+def test_one_process_reports_an_end(tmp_path: Path) -> None:
     run = drive_to_end(play(tmp_path, [DONE]))
     EndedRun.objects.create(run=run, due_at=timezone.now())
     taken = at_once(*[lambda: committed(take_ended_run)] * 2)

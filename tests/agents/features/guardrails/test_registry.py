@@ -13,7 +13,7 @@ from agents.features.guardrails.registry import chosen, guardrails, hook_calls
 from tests.support.guards import PATH, registered
 
 
-def test_the_built_in_ones_are_there_and_agents_have_none() -> None:
+def test_the_built_in_guardrails_exist_and_agents_have_none_by_default() -> None:
     assert list(guardrails()) == ["secrets", "max_length"]
     assert chosen(()) == ()
     assert hook_calls() is None
@@ -37,18 +37,18 @@ def test_general_ones_come_first_and_once() -> None:
         ("GUARDRAILS", [f"{PATH}.Nothing"], ["Nothing cannot be used", "ImportError"]),
         ("GUARDRAILS", ["no_such_module.Guard"], ["ModuleNotFoundError"]),
         ("GUARDRAILS", [f"{PATH}.WORD"], ["WORD cannot be used", "not callable"]),
-        ("GUARDRAILS", [f"{PATH}.Watch"], ["is no Guardrail of agents.features"]),
+        ("GUARDRAILS", [f"{PATH}.Watch"], ["is not a subclass of Guardrail of agents.features"]),
         ("GUARDRAILS", [f"{PATH}.Mask", f"{PATH}.Mask"], ["names more than once"]),
-        ("GUARDRAILS", [f"{PATH}.Mask", f"{PATH}.SecondMask"], ["'mask'", "another guardrail has"]),
-        ("GUARDRAILS", [f"{PATH}.Secrets2"], ["'secrets'", "another guardrail has"]),
+        ("GUARDRAILS", [f"{PATH}.Mask", f"{PATH}.SecondMask"], ["'mask'", "of another guardrail"]),
+        ("GUARDRAILS", [f"{PATH}.Secrets2"], ["'secrets'", "of another guardrail"]),
         ("GUARDRAILS", [f"{PATH}.Unnamed"], ["has the name ''"]),
         ("GUARDRAILS", [f"{PATH}.Lazy"], ["checks nothing", "check_tool_result"]),
-        ("HOOKS", [f"{PATH}.Mask"], ["is no Hooks of agents.features"]),
+        ("HOOKS", [f"{PATH}.Mask"], ["is not a subclass of Hooks of agents.features"]),
         ("HOOKS", [f"{PATH}.Idle"], ["has no hook", "run_started"]),
         ("HOOKS", [f"{PATH}.Watch", f"{PATH}.Idle"], ["Idle has no hook"]),
     ],
 )
-def test_what_cannot_be_used_is_an_error_of_the_checks(
+def test_an_unusable_guardrail_is_an_error_of_the_checks(
     key: str, paths: Any, words: list[str]
 ) -> None:
     with override_settings(VEL={key: paths}):
@@ -60,7 +60,7 @@ def test_what_cannot_be_used_is_an_error_of_the_checks(
             (guardrails if key == "GUARDRAILS" else hook_calls)()
 
 
-def test_a_path_that_is_no_list_is_an_error_of_the_checks() -> None:
+def test_a_path_instead_of_a_list_is_an_error_of_the_checks() -> None:
     with override_settings(VEL={"GUARDRAILS": f"{PATH}.Mask"}):
         found = {error.id: str(error.msg) for error in run_checks()}
         assert 'settings.VEL["GUARDRAILS"]: expected a list of texts' in found["vel.E008"]

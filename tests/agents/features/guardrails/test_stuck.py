@@ -1,4 +1,4 @@
-"""Runs that repeat themselves are detected, get a note, and end if the agent's policy says so."""
+"""Runs that repeat themselves are detected, get a note, and end if the agent is set to it."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def found(names: str, repeats: int = 3) -> list[tuple[int, str, int, int]]:
         ("ABBAAB", [(3, "same_error", 3, 1), (6, "same_error", 6, 2)]),
     ],
 )
-def test_what_is_found_in_a_row_of_turns(
+def test_repetitions_are_found_in_consecutive_turns(
     names: str, expected: list[tuple[int, str, int, int]]
 ) -> None:
     assert found(names) == expected
 
 
-def test_the_window_is_as_long_as_the_whole_run_would_be() -> None:
+def test_the_window_gives_the_same_result_as_the_whole_run() -> None:
     """A driver with the whole history and a new one with a window find the same repetition."""
     for names in ("ab" * 20, "a" * 30, "aabbab" * 5, "Ab" * 15, "A" * 20, "abababa" * 4):
         for repeats in (2, 3, 4):
@@ -97,7 +97,7 @@ def a_call(call_id: str = "a", given: Any = None, result: str = '"x"', tool: str
     )
 
 
-def test_calls_are_the_same_whatever_their_ids_and_the_order_of_keys() -> None:
+def test_calls_are_equal_regardless_of_ids_and_the_order_of_keys() -> None:
     one = turn_of([a_call("a", {"a": 1, "b": 2}, '"kept in /results/a.txt"')])
     other = turn_of([a_call("b", {"b": 2, "a": 1}, '"kept in /results/b.txt"')])
     assert one == other
@@ -124,7 +124,7 @@ def told(run: Run) -> list[tuple[str, int, str]]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_model_is_told_twice_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_the_model_gets_two_notes_and_the_run_continues(tmp_path: Path) -> None:
     run = drive_to_end(play(tmp_path, [LOOK] * 9 + [DONE]))
     assert run.status == "completed"
     assert [turn for turn, _ in notes(run)] == [3, 6]
@@ -148,7 +148,7 @@ def test_an_agent_may_end_its_runs_when_telling_did_not_help(tmp_path: Path) -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_asking_again_is_what_some_tools_are_for(tmp_path: Path) -> None:
+def test_repeated_calls_of_polling_tools_are_not_stuck(tmp_path: Path) -> None:
     poll = {"tool_calls": [{"name": "read_todos", "input": {}}]}
     run = drive_to_end(play(tmp_path, [poll] * 8 + [DONE], on_stuck="end"))
     assert run.status == "completed"
@@ -156,7 +156,7 @@ def test_asking_again_is_what_some_tools_are_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_the_setting_nobody_looks(tmp_path: Path, settings: Any) -> None:
+def test_without_the_setting_runs_are_not_checked(tmp_path: Path, settings: Any) -> None:
     settings.VEL = {**settings.VEL, "STUCK_REPEATS": 0}
     run = drive_to_end(play(tmp_path, [LOOK] * 8 + [{}], on_stuck="end"))
     assert run.status == "completed"
@@ -189,7 +189,7 @@ def test_a_model_that_stays_silent_is_given_up(tmp_path: Path, policy: str, stat
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_note_stands_where_the_next_request_has_it_too() -> None:
+def test_the_note_stays_at_its_place_in_later_requests() -> None:
     """Invariant 5, over the wire."""
     look = Reply(tool_uses=[ToolUse("ls", {"path": "/"})])
     user = make_user()
@@ -219,7 +219,7 @@ def test_the_note_stands_where_the_next_request_has_it_too() -> None:
         (CrashPoint.RESULTS_WRITTEN, 4),
     ],
 )
-def test_another_driver_comes_to_the_same_finding_once(
+def test_another_driver_records_the_same_finding_once(
     tmp_path: Path, point: CrashPoint, after: int
 ) -> None:
     run = play(tmp_path, [LOOK] * 7 + [DONE])
@@ -243,7 +243,7 @@ def test_another_driver_reads_whole_turns_however_many_calls_they_have(tmp_path:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_next_run_of_the_thread_begins_anew(tmp_path: Path) -> None:
+def test_the_next_run_of_the_thread_restarts_the_count(tmp_path: Path) -> None:
     run = drive_to_end(play(tmp_path, [LOOK] * 2 + [DONE] + [LOOK] * 2 + [DONE]))
     later = drive_to_end(start_run(run.owner, "Again", thread=run.thread_id))
     assert later.status == "completed"

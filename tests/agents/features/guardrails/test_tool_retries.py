@@ -107,7 +107,7 @@ def test_other_errors_and_other_tools_are_not_tried_again(
     assert (len(made), ToolCall.objects.get(run=run).attempt) == (1, 1)
 
 
-def test_what_changes_something_is_never_made_again(
+def test_a_call_that_changes_something_is_never_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []

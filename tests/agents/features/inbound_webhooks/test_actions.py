@@ -37,7 +37,7 @@ def new_hook(owner: User, **fields: Any) -> InboundWebhook:
     return InboundWebhook(**{"owner": owner, "agent": agent, "name": "N", "message": "M", **fields})
 
 
-def test_whose_it_is():
+def test_only_the_owner_creates_and_changes_a_webhook():
     """Only the owner can create or change a hook and read its secret. Operators can stop it."""
     ada, eve, olga = make_user("ada"), make_user("eve"), make_user("olga")
     olga.user_permissions.add(Permission.objects.get(codename="change_inboundwebhook"))
@@ -73,20 +73,22 @@ def test_whose_it_is():
     ]
 
 
-def test_what_stays_as_it_was_made():
+def test_owner_and_signing_cannot_be_changed():
     """A new owner would get the old owner's runs; another signing needs another secret."""
     ada, eve = make_user("ada"), make_user("eve")
     hook, _ = make_inbound_webhook(ada)
     for name, value in (("owner", eve), ("signing", "github")):
         changed = InboundWebhook.objects.get()
         setattr(changed, name, value)
-        with pytest.raises(InvalidRequest, match="keeps its owner and its signing"):
+        with pytest.raises(
+            InvalidRequest, match="The owner and the signing of a webhook cannot change"
+        ):
             change_inbound_webhook(changed, by=changed.owner)
     stored = InboundWebhook.objects.get()
     assert (stored.owner, stored.signing) == (ada, hook.signing)
 
 
-def test_another_agent_gets_a_thread_of_its_own():
+def test_another_agent_gets_its_own_thread():
     ada, agent = make_user("ada"), make_agent()
     make_inbound_webhook(ada, agent=agent, thread_policy=ThreadPolicy.ONE)
     thread = Thread.objects.create(owner=ada, agent=agent)
@@ -114,7 +116,7 @@ def test_another_agent_gets_a_thread_of_its_own():
         {"per_minute": 601},
     ],
 )
-def test_what_is_refused(fields: dict[str, Any]):
+def test_invalid_webhooks_are_refused(fields: dict[str, Any]):
     ada, agent = make_user("ada"), make_agent()
     hook, _ = make_inbound_webhook(
         ada, agent=agent, message="x" * MESSAGE_CHARACTERS, per_minute=600
@@ -128,14 +130,14 @@ def test_what_is_refused(fields: dict[str, Any]):
     assert InboundWebhook.objects.count() == 1
 
 
-def test_an_agent_of_others_is_none():
+def test_an_agent_of_others_is_not_found():
     ada = make_user("ada")
     hook, _ = make_inbound_webhook(ada)
     private = make_agent("private", owner=make_user("eve"), everyone=False)
-    with pytest.raises(NotFound, match="that the owner may use"):
+    with pytest.raises(NotFound, match="The owner has no access to an agent"):
         make_inbound_webhook(ada, agent=private)
     hook.agent = private
-    with pytest.raises(NotFound, match="that the owner may use"):
+    with pytest.raises(NotFound, match="The owner has no access to an agent"):
         change_inbound_webhook(hook, by=ada)
 
 
@@ -150,7 +152,7 @@ def test_how_many_one_person_may_have(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("overlap", [-1, LONGEST_OVERLAP + 1])
-def test_how_long_a_secret_may_go_on(overlap: int):
+def test_an_invalid_overlap_of_secrets_is_refused(overlap: int):
     ada = make_user("ada")
     hook, secret = make_inbound_webhook(ada)
     with pytest.raises(InvalidRequest, match="overlap"):
@@ -200,7 +202,7 @@ def test_its_budget():
     assert AuditEntry.objects.filter(action="budget.removed").count() == 2
 
 
-def test_what_changes_nothing_is_not_in_the_audit_log():
+def test_a_change_without_effect_is_not_in_the_audit_log():
     ada = make_user("ada")
     hook, _ = make_inbound_webhook(ada)
     change_inbound_webhook(InboundWebhook.objects.get(), by=ada)
@@ -208,7 +210,7 @@ def test_what_changes_nothing_is_not_in_the_audit_log():
     assert AuditEntry.objects.filter(kind="hook").count() == 1
 
 
-def test_one_that_was_deleted_meanwhile():
+def test_a_deleted_webhook_is_not_found():
     ada = make_user("ada")
     hook, _ = make_inbound_webhook(ada)
     read = InboundWebhook.objects.get()

@@ -47,7 +47,7 @@ def test_two_secrets_while_one_is_replaced():
     assert send(hook.pk, signed(third, message_id="m5")).status_code == 202
 
 
-def test_a_secret_that_no_key_decrypts_lets_nobody_in(settings):
+def test_an_undecryptable_secret_accepts_no_request(settings):
     hook, secret = make_inbound_webhook(make_user("ada"))
     settings.VEL = {**settings.VEL, "SECRET_KEYS": ("another key altogether",)}
     assert send(hook.pk, signed(secret)).status_code == 404
@@ -119,7 +119,7 @@ def test_the_owners_rights_count_and_a_refused_request_may_come_again():
 
 
 @pytest.mark.both_databases
-def test_what_is_refused_counts_each_time_that_it_comes():
+def test_each_refused_request_counts():
     """A repeated refusal counts for the rate limit, because its check costs as much as a run."""
     hook, secret = make_inbound_webhook(make_user("ada"), per_minute=2)
     hook.agent.everyone = False
@@ -163,7 +163,7 @@ def test_one_thread_takes_one_request_after_the_other():
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_what_is_kept_of_deliveries(monkeypatch: pytest.MonkeyPatch):
+def test_deliveries_are_kept_for_a_limited_time(monkeypatch: pytest.MonkeyPatch):
     """A delivery is kept as long as its request could still be repeated."""
     monkeypatch.setattr(deliveries, "KEPT_DELIVERIES", 2)
     monkeypatch.setattr(deliveries, "_PRUNE_EVERY", 1)
@@ -177,7 +177,7 @@ def test_what_is_kept_of_deliveries(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.both_databases
-def test_refusals_of_long_ago_go():
+def test_old_refusals_are_removed():
     long_ago = timezone.now() - timedelta(days=40)
     InboundWebhookRefusal.objects.create(
         subject="", day=long_ago.date(), reason="unknown", count=5, last_at=long_ago
@@ -186,7 +186,7 @@ def test_refusals_of_long_ago_go():
     assert [row.count for row in InboundWebhookRefusal.objects.all()] == [1]
 
 
-def test_a_message_that_would_be_too_long_is_refused_and_told_to_the_owner():
+def test_a_too_long_message_is_refused_and_reported_to_the_owner():
     hook, secret = make_inbound_webhook(make_user("ada"), message="{{ body }}" * 100)
     body = json.dumps("x" * 100_000).encode()
     answer = send(hook.pk, signed(secret, body), body)
@@ -197,7 +197,7 @@ def test_a_message_that_would_be_too_long_is_refused_and_told_to_the_owner():
     assert not Run.objects.exists()
 
 
-def test_the_message_is_made_before_anybody_is_kept_from_writing():
+def test_the_message_is_rendered_before_any_lock():
     """No lock of the row, or of SQLite for writing, is held while a large message is made."""
     hook, secret = make_inbound_webhook(make_user("ada"))
     made: list[bool] = []
@@ -213,7 +213,7 @@ def test_the_message_is_made_before_anybody_is_kept_from_writing():
     assert made == [False]
 
 
-def test_a_template_that_was_changed_meanwhile_is_what_counts():
+def test_a_template_changed_meanwhile_applies():
     ada = make_user("ada")
     hook, _ = make_inbound_webhook(ada)
     before = InboundWebhook.objects.select_related("owner", "agent").get(pk=hook.pk)
@@ -269,7 +269,7 @@ def test_the_one_thread_is_the_owners_or_another_one(lost: str):
     assert again.thread_id != first.thread_id
 
 
-def test_a_thread_is_named_once_and_kept_only_to_go_on_in_it():
+def test_a_thread_is_named_once_and_kept_only_for_continuation():
     hook, secret = make_inbound_webhook(make_user("ada"), thread_policy=ThreadPolicy.NEW)
     for number in range(4):
         if number == 1:
@@ -289,7 +289,7 @@ def test_a_thread_is_named_once_and_kept_only_to_go_on_in_it():
 
 
 @pytest.mark.both_databases
-def test_only_its_own_deliveries_are_let_go(monkeypatch: pytest.MonkeyPatch):
+def test_only_its_own_deliveries_are_pruned(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(deliveries, "KEPT_DELIVERIES", 1)
     monkeypatch.setattr(deliveries, "_PRUNE_EVERY", 1)
     ada, agent = make_user("ada"), make_agent()

@@ -99,7 +99,7 @@ def test_all_that_is_wrong_gets_one_answer():
 
 
 @pytest.mark.slow
-def test_an_unknown_id_costs_what_a_bad_signature_costs():
+def test_an_unknown_id_costs_as_much_as_a_bad_signature():
     hook, _ = make_inbound_webhook(make_user("ada"))
     bad = signed(new_secret())
     found = {}
@@ -166,7 +166,7 @@ def test_github_cannot_be_sent_again_under_another_id():
     assert len({answer.json()["run"] for answer in answers}) == 1
 
 
-def test_slack_asks_whether_somebody_is_there():
+def test_the_challenge_of_slack_is_answered():
     given = "8f742231b10e8888abcd99yyyzzz85a5"
     hook, shown = make_inbound_webhook(
         make_user("ada"), signing=InboundWebhookSigning.SLACK, given=given
@@ -185,7 +185,7 @@ def test_slack_asks_whether_somebody_is_there():
 
 
 @pytest.mark.parametrize("challenge", ["x" * 200, "x" * 201])
-def test_nobody_but_slack_is_told_back_what_was_sent(challenge: str):
+def test_only_slack_gets_its_challenge_back(challenge: str):
     """Only challenges of at most 200 characters are sent back; longer ones are normal requests."""
     ada, given = make_user("ada"), "8f742231b10e8888abcd99yyyzzz85a5"
     hook, secret = make_inbound_webhook(ada)

@@ -125,11 +125,11 @@ def test_parts_cannot_be_moved_from_one_header_into_another():
         {"webhook-id": "a", "webhook-timestamp": "9" * 400, "webhook-signature": "v1,AAAA"},
     ],
 )
-def test_headers_that_are_none(headers: dict[str, str]):
+def test_invalid_headers_are_refused(headers: dict[str, str]):
     assert not genuine("standard", headers, new_secret())
 
 
-def test_what_a_request_is_known_by():
+def test_a_github_request_is_identified_by_its_body():
     secret = new_secret()
     first = read_signed("github", headers_of("github", secret), BODY)
     again = read_signed(
@@ -153,12 +153,12 @@ def test_what_a_request_is_known_by():
         ("github", "two\nlines, and more than that"),
     ],
 )
-def test_what_is_no_secret(signing: str, secret: str):
+def test_invalid_secrets_are_refused(signing: str, secret: str):
     with pytest.raises(ValueError, match=r"secret|Secret"):
         key_of(signing, secret)
 
 
-def test_what_a_sender_of_the_standard_did_not_mean():
+def test_signatures_of_other_versions_are_ignored():
     """Entries of other signature versions are ignored, even with the same bytes."""
     secret, body, at = new_secret(), b"{}", NOW
     made = sign_standard(secret, "m", at, body)
@@ -177,6 +177,6 @@ def test_a_digest_without_its_name(header: str):
     assert not is_genuine(signed, body, [secret.encode()], 0)
 
 
-def test_a_time_of_stripe_that_is_none():
+def test_an_invalid_time_of_stripe_is_refused():
     for at in ("", "-1", "1e9", "9" * 5_000):
         assert read_signed("stripe", {"stripe-signature": f"t={at},v1={'0' * 64}"}, b"") is None

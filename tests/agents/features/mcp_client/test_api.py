@@ -92,7 +92,7 @@ def test_accepting_by_digest(root: User, git: McpServer) -> None:
     assert post(client, url, {"digest": shown["digest"], "tools": tools}).status_code == 409
 
 
-def test_who_may_not_is_refused(root: User, git: McpServer) -> None:
+def test_people_without_the_permission_are_refused(root: User, git: McpServer) -> None:
     row = found(git, root)
     body = {"digest": row.found_digest, "tools": [{"tool": "log"}]}
     ann = make_user("ann")

@@ -31,9 +31,7 @@ def without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_spec", lambda name: None)
 
 
-def test_without_servers_there_is_nothing_to_say(
-    ada: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_servers_the_report_is_empty(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     make_agent(ada)
     without_the_package(monkeypatch)
     assert found() == []
@@ -51,7 +49,7 @@ def test_a_server_waits_to_be_accepted_and_one_that_is_off_is_left_out(ada: User
 
 @pytest.mark.bubblewrap
 @pytest.mark.django_db(transaction=True)
-def test_one_that_says_something_else_is_to_be_looked_at(ada: User) -> None:
+def test_a_changed_server_needs_a_review(ada: User) -> None:
     row = accept_all(define(ada), ada)
     assert found() == [Finding("MCP server plain", Level.OK, "2 tools")]
     other = [{**row.tools[0], "description": "Another one.", "digest": "0" * 64}]
@@ -60,7 +58,7 @@ def test_one_that_says_something_else_is_to_be_looked_at(ada: User) -> None:
     assert (changed.level, changed.detail) == (Level.NOTE, "to be accepted")
 
 
-def test_one_that_could_not_be_reached_says_why(ada: User) -> None:
+def test_an_unreachable_server_is_reported_with_the_reason(ada: User) -> None:
     row = define(ada)
     McpServer.objects.filter(pk=row.pk).update(problem="no such program\x1b[2J", tools=[{}])
     (lost,) = found()

@@ -88,7 +88,7 @@ def test_a_call_asks_first_and_nothing_is_started_before(ada: User, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_what_a_person_marked_as_reading_runs_and_a_server_keeps_its_state(
+def test_tools_marked_as_reading_run_and_a_server_keeps_its_state(
     ada: User, tmp_path: Path
 ) -> None:
     accept_all(define(ada), ada, reads=("say",))
@@ -98,7 +98,7 @@ def test_what_a_person_marked_as_reading_runs_and_a_server_keeps_its_state(
     assert first.effect == "read"
 
 
-def test_a_hint_of_the_server_frees_nothing(ada: User, tmp_path: Path) -> None:
+def test_a_hint_of_the_server_does_not_skip_approval(ada: User, tmp_path: Path) -> None:
     row = accept_all(define(ada), ada)  # its tool declares readOnlyHint
     assert row.tools[0]["annotations"] == {"readOnlyHint": True}
     agent_of(ada, tmp_path, say())
@@ -111,13 +111,13 @@ def turn_into(mode: str) -> None:
 
 
 @pytest.mark.slow
-def test_another_description_is_neither_told_nor_called(ada: User, tmp_path: Path) -> None:
+def test_a_changed_description_is_not_shown_or_called(ada: User, tmp_path: Path) -> None:
     accept_all(define(ada), ada, reads=("say",))
     agent = agent_of(ada, tmp_path, say())
     turn_into("")
     (call,) = ran(ada)
     assert call.status == "failed"
-    assert "describes it otherwise" in text_of(call)
+    assert "differs from the accepted definition" in text_of(call)
     told = json.dumps(Epoch.objects.get(thread__agent=agent).head)
     assert "evil.example" not in told
     assert "Say something back." in told
@@ -135,7 +135,7 @@ def test_another_description_is_neither_told_nor_called(ada: User, tmp_path: Pat
     assert agent.version == version + 1
 
 
-def test_a_new_tool_is_not_offered_and_a_known_one_goes_on(ada: User, tmp_path: Path) -> None:
+def test_a_new_tool_is_not_offered_and_a_known_one_still_works(ada: User, tmp_path: Path) -> None:
     accept_all(define(ada), ada, reads=("say",))
     agent_of(ada, tmp_path, say(), say(tool="mcp__plain__third"))
     turn_into("more")
@@ -153,10 +153,10 @@ def test_a_list_that_changes_during_a_run_is_looked_at_again(ada: User, tmp_path
     agent_of(ada, tmp_path, say("a"), say("b"))
     first, second = ran(ada)
     assert text_of(first) == "1: a"
-    assert "describes it otherwise" in text_of(second)
+    assert "differs from the accepted definition" in text_of(second)
 
 
-def test_what_is_taken_away_meanwhile_is_not_called(ada: User, tmp_path: Path) -> None:
+def test_a_tool_removed_meanwhile_is_not_called(ada: User, tmp_path: Path) -> None:
     accept_all(define(ada), ada)
     agent = agent_of(ada, tmp_path, say())
     for take_away in (
@@ -171,7 +171,7 @@ def test_what_is_taken_away_meanwhile_is_not_called(ada: User, tmp_path: Path) -
         approve(ada, run)
         drive_to_end(run)
         call = ToolCall.objects.get(run=run)
-        assert (call.status, "taken from this agent" in text_of(call)) == ("failed", True)
+        assert (call.status, "removed from this agent" in text_of(call)) == ("failed", True)
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_a_call_that_was_under_way_is_not_made_again_after_a_crash(
     assert (call.status, call.code) == ("interrupted", "interrupted")
 
 
-def test_a_server_that_dies_starts_anew_some_times(ada: User, tmp_path: Path) -> None:
+def test_a_dead_server_is_restarted_a_few_times(ada: User, tmp_path: Path) -> None:
     accept_all(define(ada, "dies"), ada, reads=("say",))
     agent_of(ada, tmp_path, *[say(str(number)) for number in range(6)], on_stuck="note")
     calls = ran(ada)
@@ -197,7 +197,7 @@ def test_a_server_that_dies_starts_anew_some_times(ada: User, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_call_that_may_have_been_made_says_so(ada: User, tmp_path: Path) -> None:
+def test_a_call_that_may_have_been_made_is_reported_as_unknown(ada: User, tmp_path: Path) -> None:
     accept_all(define(ada, "dies"), ada)
     agent_of(ada, tmp_path, say(), interrupt_on={"mcp__plain__say": False})
     (call,) = ran(ada)
@@ -254,7 +254,9 @@ def test_workers_preload_the_package_if_there_is_a_server(ada: User) -> None:
 
 
 @pytest.mark.slow
-def test_without_servers_there_is_no_byte_more_and_no_import(ada: User, tmp_path: Path) -> None:
+def test_without_servers_the_prompt_is_unchanged_and_nothing_is_imported(
+    ada: User, tmp_path: Path
+) -> None:
     agent = make_agent(ada)
     spec = build_spec(agent)
     assert "mcp" not in json.dumps(spec.model_dump(mode="json"))
@@ -269,7 +271,7 @@ def test_without_servers_there_is_no_byte_more_and_no_import(ada: User, tmp_path
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[4])
 
 
-def test_a_server_over_http_is_reached_only_where_the_operator_says(
+def test_a_server_over_http_is_reached_only_at_allowed_addresses(
     ada: User, tmp_path: Path, settings: Any
 ) -> None:
     with plain_http_server() as asked:
@@ -369,7 +371,7 @@ def test_real_servers_from_a_toolbox(
     assert shown["source"]["media_type"] == "image/png"
 
 
-def test_a_person_who_fetches_sees_what_went_wrong(ada: User) -> None:
+def test_a_person_who_fetches_sees_the_error(ada: User) -> None:
     server = define(ada, command="/usr/bin/no-such-thing", arguments=[])
     with pytest.raises(Conflict, match="no-such-thing"):
         fetch_tools(server.pk, by=ada)

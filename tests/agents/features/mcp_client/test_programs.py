@@ -110,7 +110,7 @@ def test_it_stays_with_the_thread_the_server_and_its_program(ada: User, tmp_path
 
 
 @pytest.mark.slow
-def test_neither_the_agents_commands_nor_its_file_tools_see_it(ada: User, tmp_path: Path) -> None:
+def test_commands_and_file_tools_of_the_agent_cannot_see_it(ada: User, tmp_path: Path) -> None:
     run = play(tmp_path, told("open(state + '/mark-7f3a', 'w').write('x'); out = 1"), **SERVERS)
     (place,) = kept(run).iterdir()
     later = play(
@@ -160,7 +160,7 @@ os.mkfifo(state + "/pipe"); os.chmod(state, 0)
 
 
 @pytest.mark.slow
-def test_what_it_plants_there_is_never_followed(ada: User, tmp_path: Path) -> None:
+def test_links_planted_by_a_program_are_never_followed(ada: User, tmp_path: Path) -> None:
     run = play(tmp_path, told(ESCAPES), **SERVERS)
     (found,) = results(run)
     assert found.endswith(", 0]")
@@ -198,7 +198,7 @@ def test_it_has_a_quota(ada: User, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-def test_what_is_said_of_a_server_names_the_place(ada: User, tmp_path: Path) -> None:
+def test_messages_about_a_server_name_the_place(ada: User, tmp_path: Path) -> None:
     words = ["-c", PLAIN, "python", "Say.", "${VEL_STATE_DIR}/data.db"]
     secrets = {"MEMORY_FILE_PATH": "${VEL_STATE_DIR}/memory.json"}
     accept_all(define(ada, slug="named", arguments=words, secrets=secrets), ada)
@@ -233,14 +233,14 @@ def test_one_program_at_a_time_has_it(
     workspace, server = open_workspace(workspace_location(run.thread)), McpServer.objects.get()
     with held_state(workspace, server):
         waited = play(tmp_path, told(COUNT), thread=run.thread)
-        assert "is not gone yet" in str(ToolCall.objects.get(run=waited).result)
+        assert "has not ended yet" in str(ToolCall.objects.get(run=waited).result)
         with pytest.raises(SandboxSetupError), held_state(workspace, server):
             raise AssertionError("both have it")
     assert results(play(tmp_path, told(COUNT), thread=run.thread)) == ["['/state', 2, 1]"]
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_leaves_what_was_written(ada: User, tmp_path: Path) -> None:
+def test_a_killed_worker_leaves_the_written_state(ada: User, tmp_path: Path) -> None:
     run = play(tmp_path, told(COUNT), **SERVERS)
     workspace, server = open_workspace(workspace_location(run.thread)), McpServer.objects.get()
     reading, writing = os.pipe()
@@ -274,7 +274,7 @@ def test_a_worker_that_is_killed_leaves_what_was_written(ada: User, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_fork_begins_without_it(ada: User, tmp_path: Path) -> None:
+def test_a_fork_starts_without_it(ada: User, tmp_path: Path) -> None:
     run = play(tmp_path, told(COUNT), **SERVERS)
     with prepared_fork(run, ForkRequest(files="now"), by=ada) as fork:
         complete_fork(fork)

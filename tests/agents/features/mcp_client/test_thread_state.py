@@ -77,7 +77,7 @@ LINKS = "import os; os.symlink('/etc/passwd', state + '/p'); os.chmod(state, 0o5
 
 
 @pytest.mark.slow
-def test_it_goes_on_where_the_thread_goes_on(ada: User, machines: Machines, tmp_path: Path) -> None:
+def test_the_state_moves_with_the_thread(ada: User, machines: Machines, tmp_path: Path) -> None:
     with machines.on("a"):
         run = play(tmp_path, told(COUNT), told(COUNT), told(LINKS), **SERVERS)
         assert len(in_storage(run)) == 2
@@ -88,7 +88,7 @@ def test_it_goes_on_where_the_thread_goes_on(ada: User, machines: Machines, tmp_
     assert results(later) == ["['/state', 3, 1]", "['count', 'p']"]
     (moved,) = events(later, "workspace.moved")
     assert (moved["lost_host"], moved["mcp_state"]) == ("a", "kept")
-    assert "as it was at the last end or wait" in note(later)
+    assert "are those of the last end or wait" in note(later)
     (place,) = (machines.workspace("b", run.thread, "mcp")).iterdir()
     assert place.stat().st_uid == machines.workspace("b", run.thread).stat().st_uid
     assert (place / "p").is_symlink()
@@ -115,7 +115,7 @@ def _is_free(run: Run) -> bool:
 
 
 @pytest.mark.parametrize("how", ["too large", "half of it", "not in the storage", "damaged"])
-def test_what_cannot_be_had_is_told(
+def test_a_lost_state_is_reported(
     ada: User, machines: Machines, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if how in ("too large", "half of it"):
@@ -138,7 +138,7 @@ def test_what_cannot_be_had_is_told(
         declare_dead("a")
         later = play(tmp_path, told(LOOK), thread=run.thread)
         assert events(later, "workspace.moved")[0]["mcp_state"] == "lost"
-        assert "had kept is lost: they begin anew" in note(later)
+        assert "are lost: they start again without them" in note(later)
         assert results(later) == ["[]"]
 
 
@@ -242,7 +242,7 @@ def test_old_states_leave_the_storage(
     assert ToolCall.objects.filter(status="succeeded").count() == 4
 
 
-def test_a_drained_host_keeps_what_is_more_than_the_storage_takes(
+def test_a_drained_host_keeps_states_that_are_too_large_for_the_storage(
     ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with machines.on("a"):
@@ -255,7 +255,7 @@ def test_a_drained_host_keeps_what_is_more_than_the_storage_takes(
         assert to_send is not None
         with monkeypatch.context() as less:
             less.setattr(sending, "LIMITS", SnapshotLimits(file_bytes=999))
-            with pytest.raises(CannotSendThread, match="MCP programs keep is more"):
+            with pytest.raises(CannotSendThread, match="MCP programs are larger"):
                 send_thread(to_send, member, in_transaction)
         assert not _is_free(run)
         to_send = next_thread_to_send(member, "")

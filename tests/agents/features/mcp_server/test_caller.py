@@ -33,7 +33,7 @@ def status(secret: str) -> int:
     return refused.value.status
 
 
-def test_a_token_in_force_says_who_it_is(ann: User) -> None:
+def test_a_valid_token_identifies_its_person(ann: User) -> None:
     token, secret = create_token(ann, scopes=["mcp"])
     caller = known(secret)
     assert (caller.user, caller.token) == (ann, token)
@@ -41,7 +41,7 @@ def test_a_token_in_force_says_who_it_is(ann: User) -> None:
     assert secret not in repr(caller)
 
 
-def test_one_that_ended_or_whose_person_may_not_sign_in_says_nothing(ann: User) -> None:
+def test_an_expired_token_or_one_of_an_inactive_person_is_refused(ann: User) -> None:
     token, secret = create_token(ann, scopes=["mcp"])
     caller = known(secret)
     check_still_good(caller)
@@ -72,7 +72,7 @@ def test_requests_count_for_the_token_and_for_its_person(ann: User, settings: An
     assert [_try(second) for _ in range(3)] == [200, 200, 429]
 
 
-def test_tokens_that_are_none_count_for_the_address(ann: User, settings: Any) -> None:
+def test_invalid_tokens_count_for_the_address(ann: User, settings: Any) -> None:
     settings.VEL = {**settings.VEL, "API_FAILED_SIGN_INS": 2}
     assert [status("vel_none") for _ in range(3)] == [401, 401, 429]
     _, good = create_token(ann, scopes=["mcp"])

@@ -40,7 +40,7 @@ def test_a_token_is_needed_and_no_cookie_takes_its_place(served: Served) -> None
     assert served.post(message("tools/list"), served.token()).status_code == 200
 
 
-def test_a_token_sees_and_does_what_its_scopes_say(served: Served) -> None:
+def test_a_token_is_limited_to_its_scopes(served: Served) -> None:
     def tools(*scopes: str) -> set[str]:
         found = messages_in(served.post(message("tools/list"), served.token("olga", *scopes)))
         return {tool["name"] for tool in found[-1]["result"]["tools"]}
@@ -86,7 +86,7 @@ def test_pages_of_other_sites_and_other_names_of_this_machine_are_refused(served
     assert served.post(message("ping"), token, Host="rebound.example").status_code == 400
 
 
-def test_what_is_no_request_is_refused_in_few_words(served: Served) -> None:
+def test_an_invalid_request_is_refused_briefly(served: Served) -> None:
     token = served.token()
     for body in (
         b"",
@@ -181,7 +181,7 @@ def test_bodies_have_a_limit_however_they_come(served: Served) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
-def test_nobody_reaches_the_runs_and_threads_of_others(served: Served) -> None:
+def test_runs_and_threads_of_others_are_unreachable(served: Served) -> None:
     mine, others = served.token("olga"), served.token("peter")
     begun = served.call(others, "asks", message="Go")["structuredContent"]
     elsewhere = served.site.do("make_run", owner="olga")
@@ -196,7 +196,7 @@ def test_nobody_reaches_the_runs_and_threads_of_others(served: Served) -> None:
     assert not served.call(others, "vel_cancel_run", run=begun["run"])["isError"]
 
 
-def test_a_request_is_taken_back_only_by_whom_it_is_from(served: Served) -> None:
+def test_only_its_sender_withdraws_a_request(served: Served) -> None:
     token = served.token()
     session, other = (_session(served, token) for _ in range(2))
     begun = _begin(served, token, session)
@@ -240,6 +240,6 @@ def _take_back(served: Served, token: str, session: str, request_id: object) -> 
 
 
 @pytest.mark.parametrize("session", ["x" * 500, "a b", "\x7f"])
-def test_what_is_no_session_is_refused(served: Served, session: str) -> None:
+def test_an_unknown_session_is_refused(served: Served, session: str) -> None:
     answer = served.post(message("ping"), served.token(), **{"Mcp-Session-Id": session})
     assert answer.status_code == 400

@@ -64,7 +64,7 @@ def test_an_agent_is_a_tool_when_it_is_offered_and_the_person_may_use_it(ann: Us
     assert names(ann) == names(bob) == []
 
 
-def test_one_that_was_withdrawn_takes_no_call_and_what_it_answered_stays(ann: User) -> None:
+def test_a_withdrawn_agent_takes_no_calls_and_its_answers_stay(ann: User) -> None:
     agent = make_agent(mcp_tool=True)
     run = begin(ann)
     answer_run(run, "Written.")
@@ -84,7 +84,7 @@ def test_offering_an_agent_makes_no_new_version_of_it(ann: User) -> None:
     assert save_agent(agent).version == before
 
 
-def test_names_are_what_clients_take_and_lead_to_one_agent(ann: User) -> None:
+def test_names_are_valid_for_clients_and_unique(ann: User) -> None:
     long = "a" * 100
     slugs = ["plain", GET_RUN, tool_name(GET_RUN), long, long[:-1] + "b", tool_name(long)]
     for slug in slugs:
@@ -113,7 +113,7 @@ def test_many_tools_come_in_pages(ann: User) -> None:
     assert not {tool["name"] for tool in first} & {tool["name"] for tool in rest}
 
 
-def test_nothing_of_its_set_up_is_told(ann: User) -> None:
+def test_the_configuration_of_an_agent_is_not_revealed(ann: User) -> None:
     make_agent(mcp_tool=True, system_prompt="The secret {{context.code}}.", model="demo")
     told = json.dumps(tools_page(caller(ann), None)[0])
     assert "secret" not in told
@@ -139,7 +139,7 @@ def test_a_run_in_a_family_that_waits_for_a_person_waits_for_that_person(ann: Us
     assert waits_for_person(run) == "approval"
 
 
-def test_an_answer_whose_form_cannot_show_what_is_hidden_in_it_is_none(ann: User) -> None:
+def test_an_answer_with_hidden_text_in_its_form_is_an_error(ann: User) -> None:
     words = {"type": "object", "properties": {"word": {"enum": ["yes", "y\u200bes"]}}}
     make_agent(mcp_tool=True, output_schema=words)
     run = begin(ann)
@@ -155,7 +155,7 @@ def test_an_answer_whose_form_cannot_show_what_is_hidden_in_it_is_none(ann: User
     assert answer_of(run)["structuredContent"]["output"] == {"word": "yes"}
 
 
-def test_what_failed_and_what_was_cancelled_are_errors(ann: User) -> None:
+def test_failed_and_cancelled_runs_are_errors(ann: User) -> None:
     make_agent(mcp_tool=True)
     run = begin(ann)
     Run.objects.filter(pk=run.pk).update(
@@ -196,7 +196,7 @@ def test_a_person_has_few_calls_that_wait(ann: User, settings: Any) -> None:
     settings.VEL = {**settings.VEL, "STREAMS_PER_USER": 1}
     mine, also_mine, bobs = caller(ann), caller(ann), caller(make_user("bob"))
     with one_of_few(mine):
-        with pytest.raises(Conflict, match="nothing was started"), one_of_few(also_mine):
+        with pytest.raises(Conflict, match="so no run was started"), one_of_few(also_mine):
             pass
         with one_of_few(bobs):
             pass

@@ -80,7 +80,7 @@ def test_an_address_that_does_not_fit_is_an_error_of_its_field(kind, address):
     assert not NotificationTarget.objects.exists()
 
 
-def test_a_test_message_goes_out_and_its_failure_is_told():
+def test_a_test_message_is_sent_and_its_failure_shown():
     client = client_of(rows.superuser())
     with receiver([200, 500]) as hook, private(hook.host):
         target = webhook(hook.url)
@@ -149,7 +149,7 @@ def test_messages_are_only_read_and_errors_are_text():
     assert client.get(reverse("admin:vel_notifications_notification_add")).status_code == 403
 
 
-def test_the_list_asks_no_more_queries_for_many_messages_than_for_one():
+def test_the_list_needs_no_more_queries_for_many_messages_than_for_one():
     first = given_up()
     client = client_of(rows.superuser())
     with CaptureQueriesContext(connection) as few:

@@ -27,7 +27,7 @@ def test_a_webhook_is_added_tested_listed_and_removed(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_what_does_not_fit_is_one_line_and_adds_nothing(vel: Vel) -> None:
+def test_invalid_values_are_one_line_and_add_nothing(vel: Vel) -> None:
     for arguments in (
         ("add-webhook", "http://127.0.0.1:9/"),
         ("add-webhook", "https://169.254.169.254/"),

@@ -48,7 +48,7 @@ def data_dir() -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_a_cluster_s_parked_run_is_told_to_a_webhook_at_once_and_again_after_a_failure(
+def test_a_parked_run_is_sent_to_a_webhook_immediately_and_again_after_a_failure(
     data_dir: Path,
 ) -> None:
     user = make_user()
@@ -75,7 +75,7 @@ def test_a_cluster_s_parked_run_is_told_to_a_webhook_at_once_and_again_after_a_f
 
 
 @pytest.mark.slow
-def test_rows_of_a_command_s_run_are_sent_by_whichever_worker_looks_next() -> None:
+def test_any_worker_sends_the_rows_of_a_commands_run() -> None:
     with receiver() as hook, private(hook.host):
         [request] = asked()
         webhook(hook.url)
@@ -98,7 +98,7 @@ def _hints() -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_a_receiver_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_receiver_does_not_delay_others(monkeypatch: pytest.MonkeyPatch) -> None:
     # A long timeout: the courier never gives up on the receiver.
     monkeypatch.setattr("agents.features.notifications.webhook.SECONDS", 600.0)
     with receiver([NO_ANSWER]) as stuck, receiver() as quick, private(stuck.host, quick.host):
@@ -120,7 +120,7 @@ def test_a_receiver_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.both_databases
-def test_a_courier_that_closes_lets_what_is_under_way_arrive_and_begins_nothing() -> None:
+def test_a_closing_courier_finishes_its_deliveries_and_starts_none() -> None:
     with receiver() as hook, private(hook.host):
         target = webhook(hook.url)
         asked(3)

@@ -66,7 +66,7 @@ def test_a_request_writes_a_row_for_each_active_target_of_its_agent_or_of_all() 
     assert tasks() == [(sorted([everyones.id, own.id]),)]
 
 
-def test_what_is_rolled_back_tells_nobody() -> None:
+def test_a_rolled_back_change_sends_nothing() -> None:
     webhook(PUBLIC)
     _, run = by_hand.new_run()
     call = by_hand.a_call()
@@ -103,7 +103,7 @@ def test_parking_costs_one_query_without_targets_and_three_with_two() -> None:
 
 
 @pytest.mark.slow
-def test_the_search_for_what_is_due_uses_its_index() -> None:
+def test_the_search_for_due_messages_uses_its_index() -> None:
     webhook(PUBLIC)
     asked(50)
     due = Notification.objects.filter(status="pending", next_attempt_at__lte=timezone.now())
@@ -177,7 +177,7 @@ def test_it_is_given_up_after_a_day() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["decided", "cancelled", "expired", "superseded"])
-def test_what_waits_no_longer_is_not_sent(outcome: str) -> None:
+def test_messages_about_decided_requests_are_not_sent(outcome: str) -> None:
     with receiver() as hook, hooked(hook) as target:
         asked()
         ApprovalRequest.objects.update(status=outcome)
@@ -211,7 +211,7 @@ def test_one_message_that_is_refused_keeps_back_no_other() -> None:
         assert hook.received[-1].headers["webhook-id"] == refused.id
 
 
-def test_an_inactive_target_is_told_nothing_until_it_is_active_again() -> None:
+def test_an_inactive_target_gets_nothing_until_it_is_active_again() -> None:
     with receiver() as hook, hooked(hook) as target:
         asked()
         target.is_active = False
@@ -241,7 +241,7 @@ def test_of_senders_at_the_same_moment_each_message_gets_one() -> None:
     assert len(ids) == len(set(ids)) == 4
 
 
-def test_a_sender_that_was_overtaken_marks_no_failure_but_marks_what_arrived() -> None:
+def test_an_overtaken_sender_records_no_failure_but_records_a_delivery() -> None:
     target = webhook(PUBLIC)
     asked()
     slow = claim_next(target.id)
@@ -267,7 +267,7 @@ deliver_next(sys.argv[1])
 
 
 @pytest.mark.slow
-def test_a_message_whose_sender_is_killed_after_sending_is_sent_again_with_the_same_id() -> None:
+def test_after_a_killed_sender_a_message_is_sent_again_with_the_same_id() -> None:
     with receiver() as hook, hooked(hook) as target:
         asked()
         environment = {
@@ -357,7 +357,7 @@ def test_a_message_that_cannot_be_built_is_a_failure_and_is_logged(
     NotificationTarget.objects.update(secret="no secret")
     asked()
     assert not deliver_next(target.id)
-    assert "make a new one" in Notification.objects.get().error
+    assert "Create a new secret" in Notification.objects.get().error
 
 
 def test_a_receiver_that_hangs_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,9 @@ def mailbox() -> Iterator[Mailbox]:
         yield box
 
 
-def test_a_mail_says_what_waits_and_where_and_not_what_the_call_contains(mailbox: Mailbox) -> None:
+def test_a_mail_names_and_links_the_request_without_the_content_of_the_call(
+    mailbox: Mailbox,
+) -> None:
     target = email()
     [request] = asked()
     request.input = {"path": "/secret-path", "content": "hunter2"}
@@ -89,7 +91,7 @@ def test_a_mail_that_is_refused_is_tried_again_with_the_same_id(mailbox: Mailbox
     assert mailbox.mails[0]["Message-ID"] == f"<{row.id}@vel>"
 
 
-def test_a_mail_server_that_is_not_there_is_a_failure(mailbox: Mailbox) -> None:
+def test_a_missing_mail_server_is_a_failure(mailbox: Mailbox) -> None:
     target = email()
     asked()
     with override_settings(EMAIL_PORT=1):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
 
 
-def test_what_is_said_of_notifications_has_no_key() -> None:
+def test_the_status_of_notifications_has_no_key() -> None:
     make_agent(sandbox=False)
     ann = make_user("ann")
     target = make_row(NotificationTarget, {}, "x")

@@ -41,7 +41,7 @@ PUBLIC = "https://hooks.example.org/vel"
 database = pytest.mark.django_db(transaction=True)
 
 
-# What it says ----------------------------------------------------------------------------------
+# The message ----------------------------------------------------------------------------------
 
 
 @database
@@ -74,7 +74,7 @@ def test_the_signature_of_the_published_example() -> None:
 
 
 @database
-def test_it_names_the_request_and_never_what_the_call_contains() -> None:
+def test_it_names_the_request_without_the_content_of_the_call() -> None:
     with receiver() as hook, hooked(hook) as target:
         [request] = asked()
         request.input = {"path": "/secret-path", "content": "hunter2"}
@@ -164,7 +164,7 @@ def test_answers_of_all_kinds(pieces: list[bytes], why: str) -> None:
             return
         with pytest.raises(DeliveryFailed, match=why) as failed:
             post(address, new_secret(), "m", b"{}")
-    assert "OpenSSH" not in str(failed.value), "what a service says is not for who reads errors"
+    assert "OpenSSH" not in str(failed.value), "readers of errors must not see answers of services"
 
 
 def test_a_receiver_that_drips_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_a_receiver_that_drips_is_left_in_time(monkeypatch: pytest.MonkeyPatch) 
         assert time.monotonic() - begin < 20  # instead of 50
 
 
-def test_a_receiver_that_is_not_there_is_a_failure() -> None:
+def test_a_missing_receiver_is_a_failure() -> None:
     with plain_server(talk()) as port:
         pass
     with private(f"127.0.0.1:{port}"), pytest.raises(DeliveryFailed, match="no connection"):
@@ -349,7 +349,7 @@ def test_one_address_of_several_that_is_not_public_refuses_them_all() -> None:
         post(named, new_secret(), "m", b"{}")
 
 
-def test_a_name_is_looked_up_once_so_that_rebinding_gains_nothing() -> None:
+def test_a_name_is_resolved_once_against_rebinding() -> None:
     world = Names(["127.0.0.1"], ["1.1.1.1"])
     with pytest.raises(DeliveryFailed, match="not public"):
         post(replace(parse_webhook_url(PUBLIC), world=world), new_secret(), "m", b"{}")
@@ -357,7 +357,7 @@ def test_a_name_is_looked_up_once_so_that_rebinding_gains_nothing() -> None:
 
 
 @database
-def test_what_was_allowed_when_it_was_saved_is_refused_when_it_is_no_longer() -> None:
+def test_a_target_that_is_no_longer_allowed_is_refused() -> None:
     with receiver() as hook:
         with hooked(hook) as target:
             asked()
@@ -383,7 +383,7 @@ def test_what_was_allowed_when_it_was_saved_is_refused_when_it_is_no_longer() ->
         ("localhost", "http://localhost./", False),
     ],
 )
-def test_exceptions_are_for_just_what_is_listed(listed: str, url: str, allowed: bool) -> None:
+def test_exceptions_apply_only_to_listed_addresses(listed: str, url: str, allowed: bool) -> None:
     with private(listed):
         if allowed:
             assert isinstance(parse_webhook_url(url).world, PrivateHosts)

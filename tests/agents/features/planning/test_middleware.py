@@ -88,7 +88,7 @@ def test_the_older_form_changes_the_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_does_not_fit_is_an_error_that_says_what_to_change(tmp_path: Path) -> None:
+def test_an_invalid_plan_is_an_error_with_the_solution(tmp_path: Path) -> None:
     calls = ran(
         tmp_path,
         {"todos": [todo("a", "in_progress"), todo("b", "in_progress")]},

@@ -1,4 +1,4 @@
-"""What the feature adds to other parts of Vel, and Vel without the feature."""
+"""The feature in other parts of Vel, and Vel without the feature."""
 
 from __future__ import annotations
 

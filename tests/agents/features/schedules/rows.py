@@ -24,7 +24,7 @@ def make_schedule(owner: User, **fields: Any) -> Schedule:
 
 def make_operator() -> User:
     olga = make_user("olga")
-    # django-q2 has schedules of its own.
+    # django-q2 has its own schedules.
     right = Permission.objects.get(
         codename="change_schedule", content_type__app_label="vel_schedules"
     )

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 HOUR = {"cron": "", "interval_seconds": 3600}
 
 
-def test_a_form_that_was_opened_before_takes_nothing_back():
+def test_an_old_form_does_not_undo_later_changes():
     """A worker has started the thread and set the next time since the form was opened."""
     ada = make_user("ada")
     schedule = make_schedule(ada, thread_policy=ThreadPolicy.ONE, **HOUR)
@@ -69,7 +69,7 @@ def test_other_times_count_from_now(change: dict[str, Any], is_due: bool):
     assert schedule.due_at is None or schedule.due_at > timezone.now()
 
 
-def test_another_agent_gets_a_thread_of_its_own():
+def test_another_agent_gets_its_own_thread():
     ada = make_user("ada")
     schedule = make_schedule(ada, thread_policy=ThreadPolicy.ONE)
     first = fire_now(schedule.pk, by=ada).thread
@@ -116,7 +116,7 @@ def test_new_threads_from_now_on():
     assert Thread.objects.count() == 2
 
 
-def test_what_changes_nothing_is_not_in_the_audit_log():
+def test_a_change_without_effect_is_not_in_the_audit_log():
     ada = make_user("ada")
     schedule = make_schedule(ada, **HOUR)
     due = make_due(schedule)
@@ -127,7 +127,7 @@ def test_what_changes_nothing_is_not_in_the_audit_log():
     assert Schedule.objects.get().due_at == due
 
 
-def test_going_on_counts_from_now():
+def test_a_resumed_schedule_counts_from_now():
     ada = make_user("ada")
     schedule = make_schedule(ada, **HOUR)
     enable_schedule(schedule.pk, False, by=ada)
@@ -139,7 +139,7 @@ def test_going_on_counts_from_now():
     assert timedelta(seconds=3590) < due - timezone.now() <= timedelta(seconds=3600)
 
 
-def test_what_is_not_whole_any_more_does_not_go_on():
+def test_a_schedule_with_an_invalid_message_is_not_resumed():
     ada = make_user("ada")
     schedule = make_schedule(ada)
     Schedule.objects.update(is_enabled=False, message="{{ gone }}")
@@ -177,7 +177,7 @@ def test_a_time_at_the_very_end_is_due():
         assert save_schedule(schedule, by=schedule.owner).due_at == expected
 
 
-def test_one_that_was_deleted_meanwhile():
+def test_a_deleted_schedule_is_not_found():
     ada = make_user("ada")
     schedule = make_schedule(ada)
     read = Schedule.objects.get()

@@ -51,7 +51,7 @@ def test_the_list_is_of_ones_own(capsys: Output) -> None:
     assert "\x1b[2J" not in table
 
 
-def test_one_is_paused_goes_on_and_is_run(capsys: Output) -> None:
+def test_a_schedule_is_paused_resumed_and_run(capsys: Output) -> None:
     mine = make_schedule(local_user(), cron="", interval_seconds=3600)
     make_due(mine)
 
@@ -67,7 +67,7 @@ def test_one_is_paused_goes_on_and_is_run(capsys: Output) -> None:
     assert capsys.readouterr().out == f"{mine.pk}: {mine.due_at:%Y-%m-%d %H:%M} UTC\n"
 
 
-def test_nothing_of_others_is_started_or_stopped() -> None:
+def test_schedules_of_others_are_not_started_or_stopped() -> None:
     """Even an operator can use only their own schedules here."""
     me = local_user()
     right = Permission.objects.get(
@@ -90,7 +90,7 @@ def test_nothing_of_others_is_started_or_stopped() -> None:
     assert not Run.objects.exists()
 
 
-def test_what_became_unreadable_does_not_go_on() -> None:
+def test_an_invalid_schedule_is_not_resumed() -> None:
     mine = make_schedule(local_user())
     Schedule.objects.update(time_zone="Asia/Nowhere", is_enabled=False)
     with pytest.raises(InvalidRequest, match="time_zone"):

@@ -35,7 +35,7 @@ def test_which_runs_have_not_ended(status: RunStatus):
 
 
 @pytest.mark.parametrize("overlap", Overlap.values)
-def test_what_goes_on_in_the_one_thread_is_waited_for(overlap: str):
+def test_a_schedule_waits_for_the_active_run_of_its_thread(overlap: str):
     """A person may write in the thread, too: this is not a failure and sends no notification."""
     NotificationTarget.objects.create(kind="webhook", address="https://example.org/", secret="s")
     ada, agent = make_user("ada"), make_agent()
@@ -62,7 +62,7 @@ def test_what_goes_on_in_the_one_thread_is_waited_for(overlap: str):
     assert not Notification.objects.exists()
 
 
-def test_a_thread_that_was_the_one_before_is_no_business_of_it():
+def test_a_former_thread_of_a_schedule_does_not_delay_it():
     ada = make_user("ada")
     schedule = make_schedule(ada, thread_policy=ThreadPolicy.ONE)
     make_due(schedule, timedelta(seconds=5))
@@ -78,7 +78,7 @@ def test_a_thread_that_was_the_one_before_is_no_business_of_it():
     assert Thread.objects.count() == 2
 
 
-def test_what_is_longest_due_comes_first():
+def test_the_longest_overdue_schedule_comes_first():
     ada, agent = make_user("ada"), make_agent()
     late, later = (make_schedule(ada, agent=agent, name=name) for name in ("late", "later"))
     make_due(late, timedelta(seconds=5))
@@ -127,10 +127,10 @@ def test_a_failure_after_the_run_was_made_leaves_no_run(monkeypatch: pytest.Monk
     assert (schedule.is_enabled, schedule.due_at, schedule.next_at) == (False, None, None)
     paused = AuditEntry.objects.filter(kind="schedule").latest("id")
     assert (paused.action, paused.actor) == ("schedule.changed", "")
-    assert "Vel itself failed" in paused.note
+    assert "An internal error of Vel" in paused.note
 
 
-def test_the_databases_trouble_pauses_nothing(monkeypatch: pytest.MonkeyPatch):
+def test_a_database_error_pauses_no_schedule(monkeypatch: pytest.MonkeyPatch):
     schedule = make_schedule(make_user("ada"))
     due = make_due(schedule)
 
@@ -147,7 +147,7 @@ def test_the_databases_trouble_pauses_nothing(monkeypatch: pytest.MonkeyPatch):
     assert last(schedule).outcome == "started"
 
 
-def test_only_its_own_past_times_are_let_go(monkeypatch: pytest.MonkeyPatch):
+def test_only_its_own_past_times_are_pruned(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(firing, "KEPT_FIRINGS", 1)
     monkeypatch.setattr(firing, "_PRUNE_EVERY", 1)
     ada, agent = make_user("ada"), make_agent()

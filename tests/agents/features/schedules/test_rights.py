@@ -33,7 +33,7 @@ from tests.agents.features.schedules.rows import (
 pytestmark = pytest.mark.django_db
 
 
-def test_pausing_and_going_on():
+def test_schedules_are_paused_and_resumed_by_permitted_people():
     ada = make_user("ada")
     schedule = make_schedule(ada)
     make_due(schedule, timedelta(days=3))
@@ -60,7 +60,7 @@ def test_by_hand():
         fire_now(schedule.pk, by=make_operator())
 
 
-def test_whose_it_is():
+def test_only_the_owner_changes_a_schedule():
     ada, eve = make_user("ada"), make_user("eve")
     operator = make_operator()
     schedule = make_schedule(ada)
@@ -75,7 +75,7 @@ def test_whose_it_is():
     with pytest.raises(NotAllowed):
         delete_schedule(schedule.pk, by=eve)
     schedule.owner = eve
-    with pytest.raises(InvalidRequest, match="keeps its owner"):
+    with pytest.raises(InvalidRequest, match="The owner of a schedule cannot change"):
         save_schedule(schedule, by=eve)
     assert Schedule.objects.get().message == "Report"
 
@@ -90,7 +90,7 @@ def make_schedule_for(owner: User, by: User) -> None:
     save_schedule(Schedule(owner=owner, agent=agent, **values), by=by)
 
 
-def test_an_agent_of_others_is_none():
+def test_an_agent_of_others_is_not_found():
     agent = make_agent(everyone=False)
     with pytest.raises(NotFound):
         make_schedule(make_user("ada"), agent=agent)
@@ -116,7 +116,7 @@ def test_an_agent_of_others_is_none():
         {"thread_policy": "x"},
     ],
 )
-def test_what_is_refused(fields: dict[str, Any]):
+def test_invalid_schedules_are_refused(fields: dict[str, Any]):
     with pytest.raises(InvalidRequest):
         make_schedule(make_user("ada"), **fields)
 
@@ -154,7 +154,7 @@ def test_the_day_is_the_one_of_its_thread():
     assert last(schedule).reason == "budget_spent"
 
 
-def test_who_may_stop_schedules_stops_no_webhooks():
+def test_the_permission_to_stop_schedules_stops_no_webhooks():
     ada, operator = make_user("ada"), make_operator()
     hook, _ = make_inbound_webhook(ada)
     for stop in (

@@ -47,7 +47,7 @@ def test_an_installation_without_schedules_pays_one_indexed_look():
         assert "schedule_next_at" in str(cursor.fetchall())
 
 
-def test_what_is_due_is_started_once():
+def test_a_due_schedule_is_started_once():
     ada = make_user("ada")
     schedule = make_schedule(
         ada,
@@ -207,7 +207,7 @@ def test_the_owners_rights_count_when_it_is_due(lose: Any, reason: str):
     assert schedule.due_at is not None
 
 
-def test_what_vel_itself_does_wrong_keeps_back_no_other(monkeypatch: pytest.MonkeyPatch):
+def test_an_internal_error_does_not_block_other_schedules(monkeypatch: pytest.MonkeyPatch):
     ada = make_user("ada")
     agent = make_agent()
     bad, good = make_schedule(ada, agent=agent, name="Bad"), make_schedule(ada, agent=agent)
@@ -233,7 +233,7 @@ def test_what_vel_itself_does_wrong_keeps_back_no_other(monkeypatch: pytest.Monk
     )
 
 
-def test_a_time_zone_that_is_gone_pauses_it():
+def test_a_removed_time_zone_pauses_it():
     schedule = make_schedule(make_user("ada"))
     make_due(schedule)
     Schedule.objects.update(time_zone="Asia/Nowhere")
@@ -244,7 +244,7 @@ def test_a_time_zone_that_is_gone_pauses_it():
     assert not Schedule.objects.get().is_enabled
 
 
-def test_what_is_kept_of_past_times(monkeypatch: pytest.MonkeyPatch):
+def test_past_times_are_limited_in_number(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(firing, "KEPT_FIRINGS", 2)
     monkeypatch.setattr(firing, "_PRUNE_EVERY", 1)
     schedule = make_schedule(make_user("ada"))

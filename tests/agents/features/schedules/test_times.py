@@ -112,7 +112,7 @@ def test_a_time_is_not_due_again_while_the_clock_shows_it_twice():
         "0" + ",0" * 60 + " * * * *",
     ],
 )
-def test_what_is_no_time(cron: str):
+def test_invalid_times_are_refused(cron: str):
     with pytest.raises(BadTimes):
         times_of(cron, None, "UTC")
 
@@ -124,13 +124,13 @@ def test_a_day_that_only_leap_years_have():
 @pytest.mark.parametrize(
     "zone", ["", "Mars/Olympus", "../etc/passwd", "Europe", "UTC\x00", "x" * 99]
 )
-def test_what_is_no_time_zone(zone: str):
+def test_invalid_time_zones_are_refused(zone: str):
     with pytest.raises(BadTimes, match="time_zone: No such"):
         times_of("0 0 * * *", None, zone)
 
 
 @pytest.mark.parametrize("seconds", [None, 0, 59, 366 * 86_400 + 1])
-def test_what_is_no_interval(seconds: int | None):
+def test_invalid_intervals_are_refused(seconds: int | None):
     with pytest.raises(BadTimes):
         times_of("", seconds, "UTC")
 
@@ -156,7 +156,7 @@ CHANGES = {VIENNA: ("2026-03-27", "2026-10-23"), NEW_YORK: ("2026-03-06", "2026-
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(field, hour, st.sampled_from(sorted(CHANGES)), st.integers(0, 1), around)
-def test_times_go_forward_and_are_what_cron_says(
+def test_times_increase_and_match_cron(
     minute: str, hours: str, zone: str, which: int, minutes: int
 ):
     start = at(CHANGES[zone][which], zone) + timedelta(minutes=minutes)
@@ -211,7 +211,7 @@ def test_a_year_of_downtime_is_looked_at_quickly():
     ("cron", "last"),
     [("0 9 * * *", "2026-01-01T09:00"), ("0 9 1 1 *", "2026-01-01T09:00"), ("0 9 2 1 *", None)],
 )
-def test_what_is_seldom_due_is_one_time_however_long_it_was_missed(cron: str, last: str | None):
+def test_missed_times_count_as_one(cron: str, last: str | None):
     """Otherwise a run for a time years ago could be followed by a run for each later time."""
     times = times_of(cron, None, VIENNA)
     first = next_after(times, at("1000-01-01T00:00"))
@@ -227,7 +227,7 @@ def test_what_is_seldom_due_is_one_time_however_long_it_was_missed(cron: str, la
     assert last is None or due == at(last, VIENNA)
 
 
-def test_the_last_that_is_counted_may_be_the_last_there_is():
+def test_the_last_counted_time_may_be_the_final_one():
     times = times_of("0 9 * * *", None, "UTC")
     first = at("2020-01-01T09:00")
     last = first + timedelta(days=MOST_MISSED)

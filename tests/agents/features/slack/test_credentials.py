@@ -48,7 +48,7 @@ def test_a_token_is_stored_seen_to_be_there_and_removed(slack: SlackServer) -> N
 @pytest.mark.parametrize(
     "token", ["", "xoxp-1234567890-abc", "hello", "xoxb-short", TOKEN + "\n\x00"]
 )
-def test_what_is_no_bot_token_is_not_even_sent_to_slack(slack: SlackServer, token: str) -> None:
+def test_an_invalid_bot_token_is_not_sent_to_slack(slack: SlackServer, token: str) -> None:
     answer = post(client_for(make_user("ann")), URL, {"token": token})
     assert answer.status_code == 400
     assert problem_of(answer)
@@ -65,14 +65,16 @@ def test_a_token_that_slack_rejects_is_401_and_keeps_the_old_one(slack: SlackSer
     assert Credential.objects.get().secret.reveal() == TOKEN
 
 
-def test_a_token_without_its_scopes_says_which(slack: SlackServer) -> None:
+def test_a_token_without_its_scopes_names_the_missing_ones(slack: SlackServer) -> None:
     slack.scopes = "channels:read,groups:read"
     answer = post(client_for(make_user("ann")), URL, {"token": TOKEN})
     assert answer.status_code == 400
     assert "chat:write" in answer.json()["detail"]
 
 
-def test_slack_that_is_away_is_503_and_stores_nothing(slack: SlackServer, settings: Any) -> None:
+def test_an_unreachable_slack_gives_503_and_stores_nothing(
+    slack: SlackServer, settings: Any
+) -> None:
     settings.VEL = {**settings.VEL, "SLACK_URL": "http://127.0.0.1:9/api/"}
     answer = post(client_for(make_user("ann")), URL, {"token": TOKEN})
     assert answer.status_code == 503
@@ -80,7 +82,7 @@ def test_slack_that_is_away_is_503_and_stores_nothing(slack: SlackServer, settin
     assert TOKEN not in answer.content.decode()
 
 
-def test_only_who_may_stores_for_everybody(slack: SlackServer) -> None:
+def test_only_permitted_people_store_a_shared_token(slack: SlackServer) -> None:
     ann = make_user("ann")
     with pytest.raises(NotAllowed):
         save_slack_token(TOKEN, by=ann, shared=True)

@@ -124,7 +124,9 @@ def test_the_shape_of_a_channel(slack: SlackServer) -> None:
     ]
 
 
-def test_without_a_credential_the_call_says_what_to_do(tmp_path: Path, slack: SlackServer) -> None:
+def test_without_a_credential_the_call_names_the_solution(
+    tmp_path: Path, slack: SlackServer
+) -> None:
     _, run = begin(tmp_path, LIST)
     run = drive_to_end(run)
     assert "not connected" in text_of(results(run)[0])
@@ -142,7 +144,7 @@ def test_a_token_that_is_removed_is_not_used_once_more(tmp_path: Path, slack: Sl
     assert not slack.sent
 
 
-def test_nobody_acts_with_the_token_of_another(tmp_path: Path, slack: SlackServer) -> None:
+def test_tokens_of_others_are_never_used(tmp_path: Path, slack: SlackServer) -> None:
     save_slack_token(TOKEN, by=make_user("eve"))
     _, run = begin(tmp_path, LIST)
     run = drive_to_end(run)
@@ -150,7 +152,7 @@ def test_nobody_acts_with_the_token_of_another(tmp_path: Path, slack: SlackServe
 
 
 @pytest.mark.slow
-def test_the_shared_token_serves_who_has_none_and_no_other(
+def test_the_shared_token_serves_only_people_without_their_own(
     tmp_path: Path, slack: SlackServer
 ) -> None:
     own = TOKEN.replace("111111111111", "333333333333")
@@ -174,7 +176,7 @@ def test_the_shared_token_serves_who_has_none_and_no_other(
         ("something_new", "Slack refused: something_new"),
     ],
 )
-def test_what_slack_refuses_is_told_in_words(
+def test_a_refusal_by_slack_is_explained(
     tmp_path: Path, slack: SlackServer, word: str, said: str
 ) -> None:
     user, run = begin(tmp_path, SEND)
@@ -186,7 +188,7 @@ def test_what_slack_refuses_is_told_in_words(
 
 
 @pytest.mark.parametrize("fault", ["cut", "500"])
-def test_a_message_whose_fate_is_unknown_is_sent_once_and_said_to_be_so(
+def test_a_message_with_unknown_outcome_is_sent_once_and_reported(
     tmp_path: Path, slack: SlackServer, fault: str
 ) -> None:
     user, run = begin(tmp_path, SEND)
@@ -199,10 +201,10 @@ def test_a_message_whose_fate_is_unknown_is_sent_once_and_said_to_be_so(
     approve(user, run)
     run = drive_to_end(run)
     assert len(slack.sent) == 1
-    assert "not known" in text_of(results(run)[0])
+    assert "t is unknown whether" in text_of(results(run)[0])
 
 
-def test_what_is_not_configured_is_not_offered(tmp_path: Path) -> None:
+def test_unconfigured_tools_are_not_offered(tmp_path: Path) -> None:
     user = make_user()
     plain = make_agent(user)
     other = make_agent(user, name="Other", slug="other", integrations=["slack"])

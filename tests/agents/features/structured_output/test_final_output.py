@@ -75,7 +75,9 @@ def test_an_answer_that_fits_is_the_runs_value() -> None:
         ("```\n1\n```\n```\n2\n```", "several fenced blocks"),
     ],
 )
-def test_one_that_does_not_is_asked_for_again_with_the_reason(bad: str, told: str) -> None:
+def test_an_answer_that_does_not_fit_is_requested_again_with_the_reason(
+    bad: str, told: str
+) -> None:
     with served([Turn(text=bad), Turn(text=GOOD)]) as server:
         run = drive_to_end(start_run(agent(output_schema=TOTAL)))
     assert (run.status, run.structured_output) == ("completed", json.loads(GOOD))
@@ -89,7 +91,7 @@ def test_one_that_does_not_is_asked_for_again_with_the_reason(bad: str, told: st
     assert server.requests[1].body.startswith(server.requests[0].body[:1000])
 
 
-def test_an_answer_that_was_cut_off_is_asked_for_again() -> None:
+def test_a_cut_answer_is_requested_again() -> None:
     cut = Turn(text='{"n": 3, "reas', stop_reason="max_tokens")
     with served([cut, Turn(text=GOOD)]) as server:
         run = drive_to_end(start_run(agent(output_schema=TOTAL)))
@@ -109,7 +111,7 @@ def test_after_the_last_repair_the_run_fails_and_keeps_the_text() -> None:
 
 
 @pytest.mark.slow
-def test_a_failed_run_that_a_person_resumes_gets_its_tries_anew() -> None:
+def test_a_resumed_run_gets_all_tries_again() -> None:
     with served([Turn(text="One."), Turn(text="Two."), Turn(text=GOOD)]) as server:
         run = drive_to_end(start_run(agent(output_schema=TOTAL, output_repairs=0)))
         assert run.status == "failed"
@@ -136,7 +138,7 @@ def test_a_refusal_stays_a_refusal() -> None:
         *((CrashPoint.REPLY_WRITTEN, after) for after in (0, 1)),
     ],
 )
-def test_a_crash_beside_the_check_changes_nothing(point: CrashPoint, after: int) -> None:
+def test_a_crash_during_the_check_changes_nothing(point: CrashPoint, after: int) -> None:
     turns = [Turn(text="One."), Turn(text='{"n": 0}'), Turn(text=GOOD)]
     with served(by_reply(turns)) as server:  # type: ignore[arg-type]  # the server accepts both
         run = start_run(agent(output_schema=TOTAL))
@@ -167,7 +169,7 @@ def test_the_note_is_the_same_for_the_next_driver() -> None:
     assert third["messages"][: len(second["messages"])] == second["messages"]
 
 
-def test_a_form_for_one_message_is_told_beside_it() -> None:
+def test_a_form_for_one_message_is_sent_with_it() -> None:
     with served([Turn(text="{}"), Turn(text=GOOD), Turn(text="Words.")]) as server:
         user = agent()
         run = drive_to_end(start_run(user, output_schema=TOTAL))
@@ -185,12 +187,12 @@ def test_a_form_for_one_message_is_told_beside_it() -> None:
 
 
 def test_an_agent_with_a_form_takes_no_other() -> None:
-    with pytest.raises(InvalidRequest, match="form of its own"):
+    with pytest.raises(InvalidRequest, match="its own output schema"):
         start_run(agent(output_schema=TOTAL), output_schema={"type": "object"})
     assert not Run.objects.exists()
 
 
-def test_what_does_not_ask_for_a_form_has_nothing_of_it(tmp_path: Any) -> None:
+def test_a_run_without_a_form_has_no_trace_of_it(tmp_path: Any) -> None:
     user = make_user()
     make_agent(user, model=script_file(tmp_path, [{"text": "Words."}]))
     run = drive_to_end(start_run(user))
@@ -203,7 +205,7 @@ def test_what_does_not_ask_for_a_form_has_nothing_of_it(tmp_path: Any) -> None:
 NATIVE = {"claude-sonnet-5-5": {"capabilities": {"structured_outputs": {"supported": True}}}}
 
 
-def test_a_server_that_can_is_asked_itself_in_every_request(settings: Any) -> None:
+def test_a_capable_server_gets_the_form_in_every_request(settings: Any) -> None:
     looks = Turn(tool_uses=[ToolUse("ls", {"path": "/"})])
     with MessagesServer([looks, Turn(text="{}"), Turn(text=GOOD)], models=NATIVE) as server:
         settings.VEL = {**settings.VEL, "ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": server.url}
@@ -234,7 +236,7 @@ def test_a_subagent_answers_in_words_under_the_values_of_its_family() -> None:
     )
     save_agent(agent, related={"subagents": [clerk]})
     with served(turns) as server:
-        with pytest.raises(InvalidRequest, match="not given: who"):
+        with pytest.raises(InvalidRequest, match="missing: who"):
             start_run(user, agent="boss")
         run = drive_to_end(start_run(user, agent="boss", context={"who": "you"}))
     assert (run.status, run.structured_output) == ("completed", json.loads(GOOD)), run.error_message

@@ -30,7 +30,7 @@ RETRYABLE = {"rate_limited", "overloaded", "server_error", "connection", "stalle
         (504, "server_error", True),
     ],
 )
-def test_a_status_says_whether_to_try_again(
+def test_a_status_determines_whether_to_retry(
     wire: Wire, status: int, code: str, retryable: bool
 ) -> None:
     error = failure(wire, Turn(fault=http_error(status, "the server's own words")))
@@ -39,7 +39,7 @@ def test_a_status_says_whether_to_try_again(
     assert error.retry_after is None
 
 
-def test_what_the_api_calls_by_name(wire: Wire) -> None:
+def test_named_errors_of_the_api_have_their_codes(wire: Wire) -> None:
     for code, fault in wire.errors.items():
         error = failure(wire, Turn(fault=fault))
         assert (error.code, error.retryable) == (code, code in RETRYABLE), fault
@@ -63,7 +63,7 @@ def test_a_server_that_forbids_retries_is_obeyed(wire: Wire) -> None:
     assert (error.code, error.retryable) == ("rate_limited", False)
 
 
-def test_a_real_overlong_prompt_has_a_code_of_its_own(wire: Wire) -> None:
+def test_a_real_overlong_prompt_has_its_own_code(wire: Wire) -> None:
     talk = Talk(wire, [Turn("Hi")], context_window=100)
     with pytest.raises(ProviderError) as caught, talk:
         talk.ask(text("word " * 2000))
@@ -95,7 +95,7 @@ def test_a_silent_server_is_a_stalled_one(wire: Wire, kind: FaultKind) -> None:
     assert "nothing for 0.2 seconds" in error.message
 
 
-def test_nobody_listening_is_a_connection_error(wire: Wire) -> None:
+def test_a_missing_server_is_a_connection_error(wire: Wire) -> None:
     with Talk(wire, []) as talk:
         say(talk.conversation, text("Hello"))
     with pytest.raises(
@@ -105,7 +105,7 @@ def test_nobody_listening_is_a_connection_error(wire: Wire) -> None:
     assert (caught.value.code, caught.value.retryable) == ("connection", True)
 
 
-def test_a_page_that_is_no_stream_says_so(wire: Wire) -> None:
+def test_a_page_instead_of_a_stream_is_reported(wire: Wire) -> None:
     error = failure(wire, Turn(fault=Fault("status", 200, body=b"<html>Please log in</html>")))
     assert error.code == "malformed_stream"
     assert "got text/html; is the base URL right?" in error.message
@@ -117,7 +117,7 @@ def test_a_proxy_s_error_page_is_a_server_error(wire: Wire) -> None:
     assert "Bad gateway" in error.message
 
 
-def test_a_wrong_key_is_told_in_the_server_s_words_and_not_shown(wire: Wire) -> None:
+def test_a_wrong_key_is_reported_in_the_servers_words_without_the_key(wire: Wire) -> None:
     secret = "sk-wrong-0123456789-secret"
     talk = Talk(wire, [Turn("Hi")])
     talk.options = {"api_key": secret}

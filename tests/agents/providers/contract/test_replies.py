@@ -74,7 +74,7 @@ def test_why_a_reply_ends(wire: Wire, reason: str) -> None:
 
 
 @pytest.mark.parametrize("raw", ['{"path": "/a', '["/a"]', '{"path": NaN}', '{"path": "\\ud83d"}'])
-def test_a_broken_input_is_told_apart(wire: Wire, raw: str) -> None:
+def test_a_broken_input_is_distinguished(wire: Wire, raw: str) -> None:
     if wire.whole_inputs:
         pytest.skip("this API does not send such replies")
     reply = reply_of(wire, Turn(tool_uses=[ToolUse("ls", raw), ToolUse("now")]))
@@ -98,14 +98,14 @@ def test_lone_surrogates_do_not_get_through(wire: Wire) -> None:
         talk.ask(text("And now?"))
 
 
-def test_blank_text_is_no_block(wire: Wire) -> None:
+def test_blank_text_makes_no_block(wire: Wire) -> None:
     reply = reply_of(wire, Turn(" \n", tool_uses=[ToolUse("now")]))
     assert [block["type"] for block in reply.blocks if "thinking" not in block["type"]] == [
         "tool_use"
     ]
 
 
-def test_usage_tells_what_the_cache_held(wire: Wire) -> None:
+def test_usage_includes_cached_tokens(wire: Wire) -> None:
     with Talk(wire, [Turn("Fine."), Turn("Again."), Turn("Thrice.")]) as talk:
         first = talk.ask(text("word " * 2000)).usage
         second = talk.ask(text("And now?")).usage

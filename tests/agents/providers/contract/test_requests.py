@@ -50,7 +50,7 @@ def test_results_follow_their_calls(wire: Wire) -> None:
         assert all(f"of {call_id}" in sent for call_id in ids)
 
 
-def test_what_a_user_says_in_a_row_is_one_turn(wire: Wire) -> None:
+def test_consecutive_user_messages_are_one_turn(wire: Wire) -> None:
     with Talk(wire, [Turn("Yes?"), CALLING, Turn("Done.")]) as talk:
         say(talk.conversation, text("First."))
         say(talk.conversation, PICTURE, text("Second."))
@@ -71,7 +71,7 @@ def test_pictures_are_shown_and_so_are_those_of_results(wire: Wire) -> None:
         assert sent.count(PICTURE["source"]["data"].encode()) == 3
 
 
-def test_an_error_is_told_as_one(wire: Wire) -> None:
+def test_an_error_is_sent_as_an_error(wire: Wire) -> None:
     with Talk(wire, [CALLING, Turn("Oh.")]) as talk:
         ids = [call["id"] for call in calls_of(talk.ask(text("Look")))]
         say(talk.conversation, result(ids[0], "no such file", is_error=True), result(ids[1], []))
@@ -150,7 +150,7 @@ def test_the_prompt_s_prefix_stays_byte_for_byte(wire: Wire) -> None:
         assert after.startswith(before.rstrip(b']}"'))
 
 
-def test_a_conversation_that_is_read_anew_is_the_same(wire: Wire) -> None:
+def test_a_reloaded_conversation_is_the_same(wire: Wire) -> None:
     """Another process makes the same bytes from the same rows."""
     rows: list[tuple[Role, str]] = []
     with Talk(wire, [CALLING, Turn("Done.", thinking="So.")]) as talk:
@@ -170,7 +170,7 @@ def test_a_conversation_that_is_read_anew_is_the_same(wire: Wire) -> None:
         assert again.size == talk.conversation.size
 
 
-def test_the_size_is_no_less_than_the_bytes_without_pictures(wire: Wire) -> None:
+def test_the_size_is_at_least_the_bytes_without_pictures(wire: Wire) -> None:
     with Talk(wire, []) as talk:
         say(talk.conversation, text("word " * 1000))
         assert talk.conversation.size >= len(_bare(body_of(talk.conversation))) - 10
@@ -181,7 +181,9 @@ def test_the_size_is_no_less_than_the_bytes_without_pictures(wire: Wire) -> None
 
 
 @pytest.mark.parametrize("rows", ["[]", "", "{}", "nonsense", '[{"type":"text","text":"a"}'])
-def test_what_is_no_array_of_blocks_is_refused_and_adds_nothing(wire: Wire, rows: str) -> None:
+def test_content_that_is_not_an_array_of_blocks_is_refused_and_adds_nothing(
+    wire: Wire, rows: str
+) -> None:
     with Talk(wire, []) as talk:
         before = body_of(talk.conversation)
         with pytest.raises(ValueError):  # noqa: PT011 -- any message

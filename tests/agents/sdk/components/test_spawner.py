@@ -36,7 +36,9 @@ def make_spawner(transactional_db: None) -> Iterator[MakeSpawner]:
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, "2", None, True])
-def test_a_wrong_number_of_tasks_at_once_is_refused(make_spawner: MakeSpawner, number: Any) -> None:
+def test_a_wrong_number_of_concurrent_tasks_is_refused(
+    make_spawner: MakeSpawner, number: Any
+) -> None:
     with pytest.raises(SetupError, match="max_concurrent must be a whole number"):
         make_spawner(["Done."], max_concurrent=number)
 

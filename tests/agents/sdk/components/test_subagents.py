@@ -87,7 +87,7 @@ def without_ids(result: Any) -> Any:
 
 
 def children() -> list[tuple[str, str, list[str], list[str]]]:
-    """Return what each subagent was and had, and its results, in an order of its own."""
+    """Return the name, model, tools and results of each subagent, sorted."""
     found = [
         (
             run.subagent,

@@ -59,7 +59,7 @@ def collected(
     return asyncio.run(use())
 
 
-def test_outputs_are_copied_told_and_returned(make_agent: MakeAgent, work: Path) -> None:
+def test_outputs_are_copied_reported_and_returned(make_agent: MakeAgent, work: Path) -> None:
     events, files = collected(make_agent, work, WRITE, command("mkdir -p ../outputs/a/b"))
     copy = work / "outputs" / Thread.objects.get().pk / "report.md"
     assert files == [AgentFile("/sandbox/outputs/report.md", 1, str(copy))]
@@ -78,7 +78,7 @@ def test_outputs_are_copied_told_and_returned(make_agent: MakeAgent, work: Path)
 
 
 @pytest.mark.slow
-def test_sessions_do_not_replace_each_other_s_files_and_a_new_version_is_told(
+def test_sessions_keep_their_own_files_and_a_new_version_is_reported(
     make_agent: MakeAgent, work: Path
 ) -> None:
     def script(messages: list[dict[str, Any]]) -> Any:
@@ -174,7 +174,7 @@ def test_a_project_keeps_them_in_its_data_directory(make_agent: MakeAgent, work:
     assert not (work / "outputs").exists()
 
 
-def test_a_harness_tells_and_returns_them(work: Path, transactional_db: None) -> None:
+def test_a_harness_reports_and_returns_them(work: Path, transactional_db: None) -> None:
     options = {"sandbox_working_dir": None, "outputs_dir": work / "outputs"}
     harness = create_harness(model=scripted_model(turns(WRITE), "outputs"), options=options)
 

@@ -131,7 +131,7 @@ def test_an_import_is_one_new_version_with_a_name_to_it():
     assert entry.actor == "root"
 
 
-def test_an_import_of_what_was_not_shown_is_refused():
+def test_an_import_of_another_file_than_shown_is_refused():
     root, agent = rows.superuser(), rows.agent("helper", name="Helper")
     planned = plan_import(SMALL, by=root, known_tools=TOOLS)
     agent.max_turns = 3
@@ -208,7 +208,7 @@ def test_names_in_camel_case_and_of_other_harnesses_are_taken():
         ("subagents: [{name: Ann!, description: x}]", 3, ["subagents.0.name", "pattern"]),
     ],
 )
-def test_errors_have_their_line_and_say_what_is_allowed(more: str, line: int, said: list[str]):
+def test_errors_have_their_line_and_name_allowed_values(more: str, line: int, said: list[str]):
     with pytest.raises(InvalidAgentFile) as error:
         plan_import(SMALL + more, by=rows.superuser(), known_tools=TOOLS)
 
@@ -217,14 +217,14 @@ def test_errors_have_their_line_and_say_what_is_allowed(more: str, line: int, sa
     assert [word for word in said if word not in str(problem)] == [], problem
 
 
-def test_all_problems_are_told_at_once_in_order():
+def test_all_problems_are_reported_together_in_order():
     with pytest.raises(InvalidAgentFile) as error:
         plan_import("x: 1\nname: a\nmax_turns: 0", by=rows.superuser(), known_tools=TOOLS)
 
     assert [problem.line for problem in error.value.problems] == [1, 1, 3]
 
 
-def test_names_that_an_agent_has_already_stay_though_nobody_knows_them():
+def test_unknown_names_that_an_agent_already_has_stay():
     root, agent = rows.superuser(), rows.agent("helper", name="Helper", tools=["my_own"])
 
     text = export_agent(agent, by=root)
@@ -280,7 +280,7 @@ def test_letting_others_use_an_agent_needs_a_permission(more: str) -> None:
         carry_out_import(SMALL, by=rows.staff("bo", "change_agent"), known_tools=TOOLS)
 
 
-def test_what_a_file_leaves_out_is_guarded_as_well():
+def test_omitted_guarded_fields_need_permission_too():
     """A missing field means its default: this would remove the sandbox's rules."""
     rows.agent("helper", name="Helper", interrupt_on={"execute": True}, network="full")
 
@@ -364,7 +364,7 @@ def test_an_import_that_is_for_one_agent_refuses_the_file_of_another() -> None:
     assert not Agent.objects.filter(slug="helper").exists()
 
 
-def test_who_may_import_and_export():
+def test_import_and_export_need_permissions():
     agent = rows.agent("helper", name="Helper", system_prompt="secret plan")
     ada = rows.user("ada")
     with pytest.raises(NotAllowed):
@@ -385,7 +385,7 @@ def _given(user: Any, permission: str) -> Any:
 
 
 @pytest.mark.parametrize("slug", sorted(RESERVED_SLUGS))
-def test_nobody_who_only_adds_agents_takes_the_place_of_one_of_vels_own(slug: str) -> None:
+def test_reserved_slugs_need_more_than_the_permission_to_add_agents(slug: str) -> None:
     text = f"name: Helper\nslug: {slug}\neveryone: true\n"
     with pytest.raises(NotAllowed, match="slug"):
         carry_out_import(text, by=rows.staff("ada", "add_agent"), known_tools=TOOLS)
@@ -399,7 +399,7 @@ def test_the_reserved_slugs_are_those_of_vels_own_agents() -> None:
 
 
 @pytest.mark.parametrize("owns_one", [False, True])
-def test_who_may_define_nothing_is_not_told_which_slugs_there_are(owns_one: bool) -> None:
+def test_existing_slugs_are_hidden_from_people_who_may_not_define_agents(owns_one: bool) -> None:
     rows.agent("hidden")
     ada = rows.user()
     if owns_one:

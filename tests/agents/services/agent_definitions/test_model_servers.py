@@ -46,7 +46,7 @@ def test_each_provider_gets_its_own_key_and_address() -> None:
         ({"GOOGLE_API_KEY": "key"}, [GOOGLE]),
     ],
 )
-def test_workers_load_what_is_configured(values: dict[str, Any], modules: list[str]) -> None:
+def test_workers_load_the_configured_modules(values: dict[str, Any], modules: list[str]) -> None:
     with override_settings(VEL={**settings.VEL, **values}):
         assert modules_wanted() == modules
     for name in modules:

@@ -86,7 +86,7 @@ def test_the_form_of_the_admin_refuses(model: str) -> None:
     assert not Agent.objects.exists()
 
 
-def test_what_a_program_gave_its_agent_stays_and_is_not_copied(model: str) -> None:
+def test_a_script_given_by_a_program_stays_and_is_not_copied(model: str) -> None:
     """The command line's agents are in the admin too."""
     boss = rows.superuser()
     agent = rows.agent("helper", name="Helper", provider="scripted", model=model)
@@ -105,7 +105,7 @@ def test_what_a_program_gave_its_agent_stays_and_is_not_copied(model: str) -> No
     assert Agent.objects.count() == 1
 
 
-def test_the_builder_makes_none(model: str, tmp_path: Path, settings: Any) -> None:
+def test_the_builder_cannot_use_script_files(model: str, tmp_path: Path, settings: Any) -> None:
     settings.VEL = {**settings.VEL, "SCRIPTS_DIR": tmp_path / "played"}
     (tmp_path / "played").mkdir()
     user = make_user()
@@ -126,7 +126,7 @@ def test_the_builder_makes_none(model: str, tmp_path: Path, settings: Any) -> No
     assert not Agent.objects.filter(slug="helper").exists()
 
 
-def test_a_worker_plays_none_however_it_came_there(model: str, settings: Any) -> None:
+def test_a_worker_never_plays_script_files(model: str, settings: Any) -> None:
     user = make_user()
     make_agent(user, model=model)
     run = drive_to_end(start_run(user))
@@ -135,7 +135,7 @@ def test_a_worker_plays_none_however_it_came_there(model: str, settings: Any) ->
 
 
 @pytest.mark.slow
-def test_a_subagent_plays_none(model: str, tmp_path: Path, settings: Any) -> None:
+def test_a_subagent_never_plays_script_files(model: str, tmp_path: Path, settings: Any) -> None:
     played = tmp_path / "played"
     played.mkdir()
     settings.VEL = {**settings.VEL, "SCRIPTS_DIR": played}

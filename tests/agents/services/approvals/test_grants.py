@@ -70,7 +70,7 @@ def approver(name: str = "grace") -> User:
     return User.objects.get(pk=user.pk)
 
 
-def test_the_second_call_runs_unasked_and_says_why(tmp_path: Path) -> None:
+def test_the_second_call_runs_without_asking_and_names_the_grant(tmp_path: Path) -> None:
     user, agent = an_agent(tmp_path, write(), write())
     run = start_run(user)
     grant = always(waits(run), user, reason="It is mine.")
@@ -146,7 +146,7 @@ def a_grant(run: Run, by: User, **fields: Any) -> ApprovalGrant:
     return ApprovalGrant.objects.create(**values)
 
 
-def test_threads_at_once_never_use_more_than_there_is() -> None:
+def test_concurrent_threads_never_exceed_a_grant() -> None:
     user, run = new_run()
     grant = a_grant(run, user, max_uses=5)
     used = at_once(*[partial(committed, use_grant, grant.id)] * 12)
@@ -157,7 +157,7 @@ def test_threads_at_once_never_use_more_than_there_is() -> None:
 
 
 @pytest.mark.both_databases
-def test_processes_at_once_never_use_more_than_there_is() -> None:
+def test_concurrent_processes_never_exceed_a_grant() -> None:
     user, run = new_run()
     grant = a_grant(run, user, max_uses=30)
     counts = in_processes(lambda: sum(committed(use_grant, grant.id) for _ in range(20)), 3)
@@ -215,11 +215,11 @@ def test_it_covers_the_owner_s_runs_of_this_agent_only(tmp_path: Path) -> None:
     assert waits(start_run(user, agent="other"))
 
 
-def test_for_everybody_is_for_approvers_to_give(tmp_path: Path) -> None:
+def test_only_approvers_give_grants_for_everybody(tmp_path: Path) -> None:
     user, _ = an_agent(tmp_path, write(), everyone=True)
     run = start_run(user)
     request = waits(run)
-    with pytest.raises(NotAllowed, match="everybody"):
+    with pytest.raises(NotAllowed, match="all users"):
         always(request, user, for_everybody=True)
     request.refresh_from_db()
     assert request.status == "pending"
@@ -237,7 +237,7 @@ def test_a_grant_of_one_thread_covers_no_other(tmp_path: Path) -> None:
     assert waits(start_run(user))
 
 
-def test_where_two_approve_none_is_given_and_none_counts_any_more(tmp_path: Path) -> None:
+def test_with_two_approvers_grants_are_refused_and_ignored(tmp_path: Path) -> None:
     user, agent = an_agent(tmp_path, write())
     run = start_run(user)
     always(waits(run), user)
@@ -246,13 +246,13 @@ def test_where_two_approve_none_is_given_and_none_counts_any_more(tmp_path: Path
     save_agent(agent)
     request = waits(start_run(user))
     for by in (user, approver()):
-        with pytest.raises(InvalidRequest, match="Two people"):
+        with pytest.raises(InvalidRequest, match="require two approvers"):
             always(request, by)
     request.refresh_from_db()
     assert (request.status, request.first_approver) == ("pending", None)
 
 
-def test_what_an_owner_once_allowed_does_not_count_where_somebody_else_must(
+def test_an_owners_grant_is_ignored_if_another_person_must_approve(
     tmp_path: Path,
 ) -> None:
     user, agent = an_agent(tmp_path, write())
@@ -270,7 +270,7 @@ def test_what_an_owner_once_allowed_does_not_count_where_somebody_else_must(
     assert runs_unasked(start_run(user))
 
 
-def test_an_edit_of_the_memory_is_asked_about_each_time(tmp_path: Path) -> None:
+def test_an_edit_of_the_memory_always_asks(tmp_path: Path) -> None:
     call = {"path": "knowledge/a.md", "content": "x", "reason": "said"}
     user, _ = an_agent(tmp_path, {"name": "write_memory", "input": call})
     request = waits(start_run(user))
@@ -363,12 +363,12 @@ def test_everything_that_reaches_outside_is_for_approvers_to_allow(
 ) -> None:
     user, _ = an_agent(tmp_path, write())
     request = a_request(user, "execute", {"command": "git fetch"}, "external")
-    with pytest.raises(NotAllowed, match="outside"):
+    with pytest.raises(NotAllowed, match="external effects"):
         always(request, user, **terms)
     always(request, approver(), **terms)
 
 
-def test_who_sees_and_who_revokes(tmp_path: Path) -> None:
+def test_only_permitted_people_see_and_revoke_grants(tmp_path: Path) -> None:
     agents_owner, agent = an_agent(tmp_path, write(), everyone=True)
     group = Group.objects.create(name="reviewers")
     agent.approver_groups.add(group)
@@ -391,7 +391,7 @@ def test_who_sees_and_who_revokes(tmp_path: Path) -> None:
         ApprovalGrant.objects.filter(pk=grant.pk).update(revoked_at=None, revoked_by=None)
 
 
-def test_of_two_who_revoke_at_once_one_does() -> None:
+def test_of_two_concurrent_revocations_one_takes_effect() -> None:
     user, run = new_run()
     grant = a_grant(run, user)
     results = at_once(*[partial(revoke_grant, grant.pk, by=user)] * 2)

@@ -132,7 +132,7 @@ def test_paths_outside_are_refused(workspace: Path, path: str) -> None:
     assert any(note.startswith("This call would fail:") for note in notes(request))
 
 
-def test_what_is_no_small_text_is_said(workspace: Path) -> None:
+def test_large_and_binary_files_are_described(workspace: Path) -> None:
     (workspace / "image.png").write_bytes(b"\x89PNG\0")
     (workspace / "latin1.txt").write_bytes(b"caf\xe9")
     (workspace / "large.txt").write_bytes(b"x" * (MAX_BYTES + 1))
@@ -159,12 +159,12 @@ def test_a_workspace_of_another_machine_is_not_looked_for_here(workspace: Path) 
     assert review_of(request).title == "Write notes.md"
 
 
-def test_a_read_only_place_is_told(workspace: Path) -> None:
+def test_a_read_only_place_is_reported(workspace: Path) -> None:
     request = write("/skills/pdf/SKILL.md")
     assert "This call would fail: the path is read-only." in notes(request)
 
 
-def test_a_file_that_changed_since_the_agent_read_it_is_told(workspace: Path) -> None:
+def test_a_file_changed_since_the_agent_read_it_is_reported(workspace: Path) -> None:
     (workspace / "notes.md").write_text("one\n")
     request = write("notes.md")
     seen = DatabaseSeenFiles(request.run.thread_id, request.run_id, in_transaction, lambda: None)
@@ -184,7 +184,7 @@ def test_files_without_a_sandbox_are_rows() -> None:
     assert review_of(request).title == "Replace notes.md"
 
 
-def test_a_command_says_what_it_can_reach(workspace: Path) -> None:
+def test_a_command_shows_its_network_access(workspace: Path) -> None:
     request = waiting("execute", command="make")
     section = review_of(request).sections[0]
     assert isinstance(section, CommandSection)
@@ -233,7 +233,7 @@ def test_files_that_cannot_be_shown_are_named(workspace: Path) -> None:
     assert "root:" not in as_text(review)
 
 
-def test_code_without_modules_of_its_own_is_shown_alone(workspace: Path) -> None:
+def test_code_without_own_modules_is_shown_alone(workspace: Path) -> None:
     (workspace / "sitecustomize.py").write_text("print('never imported')\n")
     [section] = review_of(waiting("execute_python", code="print(2 + 2)")).sections
     assert isinstance(section, CommandSection)

@@ -98,7 +98,7 @@ def used(owner: User) -> tuple[Any, ...]:
 
 
 @pytest.mark.slow
-def test_nothing_that_was_said_is_left_in_any_table(ann: User) -> None:
+def test_no_message_is_left_in_any_table(ann: User) -> None:
     run = talked(ann)
     planted = plant(run, said=SAID)
     assert {"agents.ToolCall", "agents.RunEvent", "memory.MemoryEditRequest"} <= planted
@@ -145,7 +145,7 @@ def test_every_reference_to_a_thread_can_be_followed() -> None:
     assert len(seen) > 15
 
 
-def test_it_is_gone_for_all_doors_at_once(ann: User) -> None:
+def test_an_erased_thread_disappears_from_all_doors_immediately(ann: User) -> None:
     run = talked(ann, key="mine")
     request = make_row(ApprovalRequest, {"run": run, "tool_call": None}, SAID)
     erase_thread(run.thread_id, by=ann)
@@ -172,7 +172,7 @@ def test_a_thread_at_work_is_left_alone(ann: User, status: str) -> None:
     assert not erasures_wait()
 
 
-def test_workers_are_asked_to_finish_it_at_once(ann: User) -> None:
+def test_workers_are_notified_immediately(ann: User) -> None:
     run = talked(ann)
     before = OrmQ.objects.count()
     erase_thread(run.thread_id, by=ann)
@@ -181,7 +181,7 @@ def test_workers_are_asked_to_finish_it_at_once(ann: User) -> None:
 
 
 @pytest.mark.slow
-def test_of_erasing_and_going_on_at_once_one_happens(ann: User) -> None:
+def test_of_concurrent_erasing_and_continuing_only_one_happens(ann: User) -> None:
     for _ in range(6):
         thread = talked(ann).thread_id
         outcomes = at_once(
@@ -194,7 +194,7 @@ def test_of_erasing_and_going_on_at_once_one_happens(ann: User) -> None:
         assert Run.every.filter(thread=thread, is_erased=False).exists() is not erased
 
 
-def test_the_end_of_an_erased_run_keeps_no_other_end_from_being_told(ann: User) -> None:
+def test_the_end_of_an_erased_run_does_not_block_other_ends(ann: User) -> None:
     gone, other = talked(ann), talked(ann)
     now = timezone.now()
     EndedRun.objects.create(run=gone, due_at=now - timedelta(seconds=2))
@@ -219,7 +219,7 @@ def test_a_subagent_at_work_keeps_its_parents_thread(ann: User) -> None:
         erase_thread(child.thread_id, by=ann)
 
 
-def test_wherever_it_is_interrupted_the_sums_are_true_and_the_rest_goes_the_next_time(
+def test_after_any_interruption_the_sums_are_correct_and_erasing_continues(
     ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(actions, "BATCH", 2)
@@ -279,7 +279,7 @@ def test_a_killed_process_leaves_nothing_half_visible(ann: User) -> None:
     assert used(ann) == before
 
 
-def test_two_that_erase_at_once_count_each_reply_once(ann: User) -> None:
+def test_concurrent_erasures_count_each_reply_once(ann: User) -> None:
     for _ in range(4):
         talked(ann)
     before = used(ann)
@@ -311,7 +311,7 @@ def files_of(thread_id: str) -> list[Path]:
     return [path for path in base.glob("*/*") if thread_id in path.name]
 
 
-def test_files_go_before_the_rows_that_lead_to_them(ann: User, with_files: Run) -> None:
+def test_files_are_removed_before_their_rows(ann: User, with_files: Run) -> None:
     thread = with_files.thread_id
     assert len(files_of(thread)) == 3
     snapshots = DataSettings.now().snapshots / thread
@@ -383,7 +383,7 @@ def test_a_fork_stays_whole(ann: User) -> None:
     assert made.thread.forked_from_id is None
 
 
-def test_the_audit_log_tells_of_it_without_what_was_said(ann: User) -> None:
+def test_the_audit_log_records_it_without_the_messages(ann: User) -> None:
     run = talked(ann)
     erase_thread(run.thread_id, by=ann)
     finish_erasures()
@@ -392,7 +392,7 @@ def test_the_audit_log_tells_of_it_without_what_was_said(ann: User) -> None:
     assert SAID not in str(entry.__dict__)
 
 
-def test_answers_under_idempotency_keys_go_too(ann: User) -> None:
+def test_stored_answers_of_idempotency_keys_are_erased_too(ann: User) -> None:
     run = talked(ann)
     answer = f'{{"thread": "{run.thread_id}", "message": "{SAID}"}}'
     IdempotencyKey.objects.create(owner=ann, key="a", body_hash="", status=201, answer=answer)
@@ -440,7 +440,7 @@ def test_memory_that_was_approved_stays_and_is_named(ann: User) -> None:
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
-def test_the_files_of_sqlite_do_not_hold_it_any_more(ann: User) -> None:
+def test_the_files_of_sqlite_no_longer_contain_it(ann: User) -> None:
     run = talked(ann)
     plant(run, said=SAID)
     ask_approval(talked(ann, "still there"))

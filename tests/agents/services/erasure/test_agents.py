@@ -117,7 +117,7 @@ def test_the_admin_erases_conversations_and_then_deletes_the_agent(
     set_active(agent.pk, False, by=root)
     form = {"action": "erase_conversations_selected", "_selected_action": agent.pk}
     asked = client.post(changelist, form).content.decode()
-    assert "cannot be taken back" in asked
+    assert "cannot be undone" in asked
     client.post(changelist, {**form, "confirmed": "erase_conversations_selected"}, follow=True)
     assert not Thread.objects.exists()
     finish_erasures()

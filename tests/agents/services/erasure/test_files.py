@@ -66,7 +66,7 @@ def there(thread: str) -> list[Path]:
     return [place for place in places_of(thread) if place.exists()]
 
 
-def test_all_its_places_and_its_subagents_are_emptied_and_nobody_elses(ann: User) -> None:
+def test_all_places_of_the_thread_and_its_subagents_are_emptied_and_no_others(ann: User) -> None:
     run, other = talked(ann), talked(ann, "another")
     (child,) = delegated(run)
     Run.objects.update(status=RunStatus.COMPLETED)
@@ -79,7 +79,7 @@ def test_all_its_places_and_its_subagents_are_emptied_and_nobody_elses(ann: User
     assert there(other.thread_id) == places_of(other.thread_id)
 
 
-def test_a_link_that_leads_nowhere_is_no_reason_to_stop(ann: User) -> None:
+def test_a_broken_link_does_not_stop_erasing(ann: User) -> None:
     thread = talked(ann).thread_id
     place = DataSettings.now().workspaces / thread
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def test_a_link_that_leads_nowhere_is_no_reason_to_stop(ann: User) -> None:
     assert list(place.parent.glob(f"{REMOVED}{thread}-*"))  # reported, and tried again
 
 
-def test_what_the_storage_does_not_give_up_keeps_the_rows_that_lead_there(
+def test_files_left_in_the_storage_keep_their_rows(
     ann: User, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = talked(ann)

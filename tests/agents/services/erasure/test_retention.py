@@ -67,7 +67,7 @@ def kept() -> set[str]:
     return set(Run.every.values_list("pk", flat=True))
 
 
-def test_threads_go_by_their_last_run(ann: User) -> None:
+def test_the_last_run_determines_the_age_of_a_thread(ann: User) -> None:
     old, young = aged(talked(ann), 91), aged(talked(ann), 89)
     goes_on = aged(talked(ann), 200)
     later = talked(ann, thread=goes_on.thread_id)
@@ -84,14 +84,14 @@ def test_threads_go_by_their_last_run(ann: User) -> None:
 @pytest.mark.parametrize(
     "status", [RunStatus.PENDING, RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING]
 )
-def test_what_has_not_ended_is_never_old(ann: User, status: str) -> None:
+def test_a_run_that_has_not_ended_is_never_old(ann: User, status: str) -> None:
     run = aged(talked(ann), 400)
     Run.objects.filter(pk=run.pk).update(status=status, ended_at=None)
     assert prune(replace(NOTHING, threads=1)) == {}
     assert kept() == {run.pk}
 
 
-def test_a_new_thread_without_runs_is_not_old_and_one_that_is_taken_stops_nothing(
+def test_a_new_thread_is_not_old_and_a_locked_one_stops_nothing(
     ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = aged(talked(ann), 91), aged(talked(ann), 91)
@@ -121,15 +121,15 @@ def test_a_subagent_keeps_its_thread(ann: User) -> None:
     assert what_is_old(replace(NOTHING, threads=90)) == {"thread": 1, "run": 2}
 
 
-def test_a_thread_that_was_used_meanwhile_stays(ann: User) -> None:
+def test_a_thread_used_since_the_search_stays(ann: User) -> None:
     run = aged(talked(ann), 91)
     Run.objects.filter(pk=run.pk).update(ended_at=ago(3))
-    with pytest.raises(Exception, match="used meanwhile"):
+    with pytest.raises(Exception, match="used since"):
         erase_thread(run.thread_id, by=None, days=90)
     assert not erasures_wait()
 
 
-def test_each_kind_has_a_time_of_its_own(ann: User) -> None:
+def test_each_kind_has_its_own_retention_time(ann: User) -> None:
     run = aged(talked(ann), 400)
     for age, status in ((31, "delivered"), (31, "pending"), (29, "given_up")):
         given = {
@@ -172,7 +172,7 @@ def test_each_kind_has_a_time_of_its_own(ann: User) -> None:
     assert run.pk in kept()  # by default threads are kept forever
 
 
-def test_the_audit_log_has_a_time_of_its_own_and_is_told_of_it(ann: User) -> None:
+def test_the_audit_log_has_its_own_retention_time_and_records_pruning(ann: User) -> None:
     for day in (400, 366, 2):
         run = talked(ann)
         erase_thread(run.thread_id, by=ann)
@@ -207,7 +207,7 @@ def pruner() -> Pruner:
     return Pruner()
 
 
-def test_workers_prune_only_where_they_were_told_to(
+def test_workers_prune_only_if_configured(
     ann: User, pruner: Pruner, settings: pytest.FixtureRequest
 ) -> None:
     run = aged(talked(ann), 91)
@@ -226,9 +226,7 @@ def test_workers_prune_only_where_they_were_told_to(
     assert kept() == {again.pk}  # not due before tomorrow
 
 
-def test_a_worker_finishes_what_was_erased_though_it_does_not_prune(
-    ann: User, pruner: Pruner
-) -> None:
+def test_a_worker_finishes_erasures_even_without_pruning(ann: User, pruner: Pruner) -> None:
     erase_thread(talked(ann).thread_id, by=ann)
     pruner.look()
     pruner.join()
@@ -243,7 +241,7 @@ def test_a_worker_finishes_what_was_erased_though_it_does_not_prune(
     assert erasures_wait()
 
 
-def test_one_thread_works_at_a_time_and_goes_on_if_somebody_asks_meanwhile(
+def test_one_pruner_works_at_a_time_and_repeats_after_a_request(
     pruner: Pruner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = threading.Semaphore(0), threading.Semaphore(0)
@@ -308,7 +306,7 @@ def test_a_failure_ends_no_later_work(pruner: Pruner, monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
-def test_the_file_stays_level_when_as_much_goes_as_comes(ann: User) -> None:
+def test_the_database_file_stays_the_same_size_with_equal_growth_and_pruning(ann: User) -> None:
     def fill() -> int:
         for _ in range(3):
             run = aged(talked(ann, "long " * 2000), 91)

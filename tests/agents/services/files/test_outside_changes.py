@@ -33,13 +33,13 @@ def run(tmp_path: Path) -> Run:
     return run
 
 
-def test_changes_are_told_before_an_event_has_them(run: Run) -> None:
+def test_changes_are_reported_before_their_event(run: Run) -> None:
     found = unreported_changes(run)
     assert found is not None
     assert [change.path for change in found.changes] == ["Makefile"]
 
 
-def test_the_event_of_the_end_tells_them_once_even_if_the_state_before_is_still_there(
+def test_the_end_event_reports_them_once_even_if_the_old_state_remains(
     run: Run,
 ) -> None:
     RunEvent.objects.create(

@@ -79,7 +79,7 @@ def test_no_name_leads_out(name: str) -> None:
     assert names(thread) == ["x.txt"]
 
 
-def test_what_was_planted_there_is_neither_followed_nor_replaced(tmp_path: Path) -> None:
+def test_planted_links_and_files_are_not_followed_or_replaced(tmp_path: Path) -> None:
     """Commands cannot write to user_uploads. Even if they could, no file would be lost."""
     thread = new_thread()
     victim = tmp_path / "victim"
@@ -112,7 +112,7 @@ def test_a_full_disk_leaves_nothing() -> None:
     assert not Upload.objects.exists()
 
 
-def test_a_refused_file_begins_no_run() -> None:
+def test_a_refused_file_starts_no_run() -> None:
     user = make_user()
     make_agent(user, sandbox=True)
     asked = RunRequest(agent="tester", message="Look")
@@ -138,7 +138,7 @@ def test_limits_hold_for_the_thread_and_not_for_renditions() -> None:
     assert len(names(thread)) == 4
 
 
-def test_two_at_once_hold_the_limits() -> None:
+def test_concurrent_uploads_keep_the_limits() -> None:
     thread = new_thread()
     with override_settings(VEL={**settings.VEL, "UPLOAD_FILES": 3}):
         done = at_once(
@@ -149,7 +149,7 @@ def test_two_at_once_hold_the_limits() -> None:
     assert names(thread) == ["a", "b"]
 
 
-def test_a_key_stands_for_the_files_too() -> None:
+def test_an_idempotency_key_includes_the_files() -> None:
     user = make_user()
     make_agent(user, sandbox=True)
     asked = RunRequest(agent="tester", message="Look")
@@ -191,7 +191,7 @@ def test_deleting() -> None:
     assert names(thread) == []
 
 
-def test_with_the_workspace_the_rows_of_uploads_go() -> None:
+def test_the_rows_of_uploads_are_removed_with_the_workspace() -> None:
     """Otherwise rows would list deleted files and reserve their names."""
     thread, others = new_thread(), new_thread(make_user("bob"), slug="other")
     for each in (thread, others):
@@ -220,7 +220,7 @@ def test_an_upload_while_a_run_is_at_work_makes_its_approvals_stale() -> None:
 
 
 @pytest.mark.parametrize("sandbox", [True, False])
-def test_bytes_of_the_thread_are_counted_with_those_that_are_there(sandbox: bool) -> None:
+def test_existing_bytes_of_the_thread_count(sandbox: bool) -> None:
     thread = new_thread(sandbox=sandbox)
     with override_settings(VEL={**settings.VEL, "UPLOAD_BYTES": 100}):
         store_uploads(thread, [file("a", b"x" * 60)])
@@ -232,7 +232,7 @@ def test_bytes_of_the_thread_are_counted_with_those_that_are_there(sandbox: bool
 
 
 @pytest.mark.parametrize("sandbox", [True, False])
-def test_putting_replaces_nothing_also_when_the_name_was_free_a_moment_ago(sandbox: bool) -> None:
+def test_an_upload_replaces_nothing_even_in_a_race(sandbox: bool) -> None:
     thread = new_thread(sandbox=sandbox)
     if sandbox:
         assign_sandbox_uid(thread)
@@ -246,7 +246,7 @@ def test_putting_replaces_nothing_also_when_the_name_was_free_a_moment_ago(sandb
 
 
 @override_settings(VEL={**settings.VEL, "UPLOAD_BYTES": 2 * MAX_FILE_BYTES})
-def test_a_file_among_rows_has_a_limit_of_its_own() -> None:
+def test_a_file_stored_as_a_row_has_its_own_limit() -> None:
     """A file that becomes a row is in memory several times."""
     thread = new_thread(sandbox=False)
     with pytest.raises(InvalidRequest, match="with a sandbox") as refused:

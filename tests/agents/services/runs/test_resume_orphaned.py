@@ -32,7 +32,7 @@ def orphans() -> tuple[Run, list[Run]]:
     return run, children
 
 
-def test_all_that_has_not_ended_is_the_new_ones_and_nothing_else_changes() -> None:
+def test_the_new_executor_gets_all_active_runs_and_only_these() -> None:
     run, children = orphans()
     resume_orphaned_family(run.pk, executor=POOL)
     rows = [Run.objects.get(pk=row.pk) for row in (run, *children)]
@@ -40,7 +40,7 @@ def test_all_that_has_not_ended_is_the_new_ones_and_nothing_else_changes() -> No
     assert [row.status for row in rows] == ["waiting", "running", "waiting", "completed"]
 
 
-def test_what_somebody_drives_is_not_taken_away() -> None:
+def test_driven_runs_are_not_taken_away() -> None:
     run, children = orphans()
     RunClock.objects.filter(run=children[0]).update(lease_until=time.time() + 60)
     with pytest.raises(Conflict) as refused:
@@ -49,7 +49,7 @@ def test_what_somebody_drives_is_not_taken_away() -> None:
     assert Run.objects.filter(executor=POOL).count() == 0
 
 
-def test_a_subagent_is_not_taken_over_by_itself() -> None:
+def test_a_subagent_is_not_taken_over_alone() -> None:
     _, children = orphans()
     with pytest.raises(Conflict) as refused:
         resume_orphaned_family(children[0].pk, executor=POOL)

@@ -41,7 +41,7 @@ def test_another_directory_is_refused_and_nothing_is_stored(place: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_same_directory_none_and_a_default_one_continue(place: Path) -> None:
+def test_a_session_continues_with_the_same_no_or_a_default_directory(place: Path) -> None:
     user = make_user()
     make_agent(user)
     old = str(place / "old")

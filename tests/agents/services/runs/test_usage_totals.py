@@ -65,7 +65,7 @@ def uncounted() -> int:
     return Run.every.filter(ended_at__isnull=False, uncounted_from__isnull=False).count()
 
 
-def test_what_has_ended_is_in_the_totals_and_what_is_open_is_not(ann: User) -> None:
+def test_ended_runs_are_in_the_totals_and_open_runs_are_not(ann: User) -> None:
     ended, is_open = make_run(ann), make_run(ann)
     for run in (ended, is_open):
         reply(run, 1)
@@ -78,7 +78,7 @@ def test_what_has_ended_is_in_the_totals_and_what_is_open_is_not(ann: User) -> N
     assert used(ann) == (4, 60, 28)
 
 
-def test_the_replies_of_what_was_counted_are_not_read_again(ann: User) -> None:
+def test_replies_of_counted_runs_are_not_read_again(ann: User) -> None:
     run = make_run(ann)
     reply(run, 1)
     end(run)
@@ -87,7 +87,7 @@ def test_the_replies_of_what_was_counted_are_not_read_again(ann: User) -> None:
     assert used(ann) == (1, 15, 7)
 
 
-def test_a_run_that_goes_on_counts_what_is_new(ann: User) -> None:
+def test_a_resumed_run_counts_only_new_replies(ann: User) -> None:
     run = make_run(ann)
     reply(run, 1)
     end(run, RunStatus.FAILED)
@@ -126,7 +126,7 @@ def test_copies_of_a_fork_cost_nothing_twice(ann: User) -> None:
 
 
 @pytest.mark.slow
-def test_several_that_count_at_once_count_each_reply_once(ann: User) -> None:
+def test_concurrent_counters_count_each_reply_once(ann: User) -> None:
     for _ in range(TOGETHER + 5):
         run = make_run(ann)
         reply(run, 1)

@@ -246,7 +246,7 @@ def test_the_example_of_the_documentation_tells_the_model_its_directories(place:
 
 
 def test_builtin_skills_of_vel_work(place: Path) -> None:
-    """Their paths begin with /sandbox/skills."""
+    """Their paths start with /sandbox/skills."""
     shutil.copytree(REPOSITORY / "skills_app/builtin", place / "builtin")
     texts = [path.read_text() for path in (place / "builtin").rglob("*.md")]
     named = sorted(

@@ -96,7 +96,7 @@ def test_a_large_edit_works(backend: LocalExecutionBackend) -> None:
     assert ".deepagents" not in backend.execute("ls -A /tmp").output
 
 
-def test_there_is_no_network_and_no_host(backend: LocalExecutionBackend) -> None:
+def test_commands_reach_no_network_and_no_host(backend: LocalExecutionBackend) -> None:
     marker = Path(tempfile.gettempdir()) / f"vel-host-{os.getpid()}"
     marker.write_text("the host's")
     try:

@@ -158,7 +158,7 @@ print("processes", [p for p in os.listdir("/proc") if p.isdigit()])
 """
 
 
-def test_there_is_no_other_network_access(place: Path) -> None:
+def test_the_proxy_is_the_only_network_access(place: Path) -> None:
     abstract = f"\0vel-test-{os.urandom(8).hex()}"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(abstract)
@@ -322,7 +322,7 @@ def test_if_the_proxy_dies_connections_fail(place: Path, monkeypatch: pytest.Mon
     assert result.connections == ()
 
 
-def test_without_network_there_is_no_trace_of_it(place: Path) -> None:
+def test_without_network_commands_see_no_trace_of_the_proxy(place: Path) -> None:
     result = sandbox_in(place).execute(f"env | grep -i proxy; curl -sS http://{WHERE}/")
     assert result.stdout == ""
     assert "Could" in result.stderr

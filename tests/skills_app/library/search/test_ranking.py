@@ -51,7 +51,7 @@ def test_typing_errors_and_other_spellings_are_understood(query: str, text: str)
     assert points(query, SkillDocument("a", text)) >= 0.2
 
 
-def test_a_word_that_the_search_knows_is_no_typing_error() -> None:
+def test_a_known_word_is_not_a_typing_error() -> None:
     assert points("mails", SkillDocument("a", "Malls.")) == 0.0
     assert points("zorpla", SkillDocument("a", "Zorpla.")) > 0.2
     assert points("zorpla", SkillDocument("a", "Zorple.")) == 0.0
@@ -87,7 +87,7 @@ def test_everything_asked_for_scores_high() -> None:
     "query",
     ["", "please help me", "the and of", "bake a cake", "who won the match in 1954", "12 345 7"],
 )
-def test_what_fits_nothing_stays_low(query: str) -> None:
+def test_a_request_without_a_matching_skill_scores_low(query: str) -> None:
     assert all(match.score < 0.2 for match in rank(query, ALL))
 
 
@@ -112,7 +112,7 @@ def test_the_order_of_documents_does_not_count() -> None:
     assert rank("write a poster", ALL) == rank("write a poster", ALL[::-1])
 
 
-def test_what_a_skill_is_not_for_speaks_not_for_it() -> None:
+def test_exclusions_of_a_skill_do_not_raise_its_score() -> None:
     rather = SkillDocument("a", "Writes letters. Do not use for spreadsheets.")
     assert points("spreadsheets", rather) == 0.0
     body = "Helps.\n\n## When not to use\n\nspreadsheets\n\n## Steps\n\nwrite"
@@ -126,7 +126,7 @@ def test_when_to_use_weighs_more_than_the_rest_of_a_body() -> None:
     assert best("prune roses", said, when) == "a"
 
 
-def test_a_comment_in_code_is_no_heading() -> None:
+def test_a_comment_in_code_is_not_a_heading() -> None:
     code = SkillDocument("a", "Helps.", body="```sh\n# prune roses\n```\n")
     heading = SkillDocument("b", "Helps.", body="# Prune roses\n")
     assert best("prune roses", code, heading) == "b"

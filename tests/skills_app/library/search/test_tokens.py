@@ -40,7 +40,7 @@ def test_scripts_without_blanks_give_neighbours() -> None:
     assert set(stems("報告")) <= set(stems("売上報告書"))
 
 
-def test_a_phrase_has_a_name_of_its_own() -> None:
+def test_a_phrase_has_its_own_name() -> None:
     assert "sign_off" in vocabulary().with_phrases(stems("please sign off on it"))
     assert "approv" in dict(read_query("sign off").wants[-1].answers)
 

@@ -27,7 +27,7 @@ from skills_app.library.search.triggers import MAX_MESSAGE, Message, matches
         ("research *", "research the market"),
     ],
 )
-def test_it_stands_in_the_message(trigger: str, text: str) -> None:
+def test_a_trigger_is_found_in_a_message(trigger: str, text: str) -> None:
     assert matches(trigger, Message.of(text))
 
 
@@ -76,7 +76,7 @@ def test_the_time_is_linear() -> None:
 
 
 @pytest.mark.parametrize("trigger", ["the", "please", "*", "*e*", "*the*", "* *", "a*"])
-def test_a_trigger_that_fits_every_message_fits_none(trigger: str) -> None:
+def test_a_trigger_that_fits_every_message_matches_none(trigger: str) -> None:
     assert not matches(trigger, Message.of("Please fix the table and the chart."))
 
 

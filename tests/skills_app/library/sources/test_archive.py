@@ -70,10 +70,10 @@ def test_a_skill_file_alone() -> None:
     assert read_archive(skill_text().encode(), "SKILL.md").head.name == "report"
     assert "Missing required field" in message(b"---\ndescription: x\n---\nx", "SKILL.md")
     assert "not UTF-8" in message(make_zip(), "SKILL.md")
-    assert "no zip archive" in message(skill_text().encode(), "report.zip")
+    assert "not a zip archive" in message(skill_text().encode(), "report.zip")
 
 
-def test_what_other_programs_pack_is_read(tmp_path: Path) -> None:
+def test_archives_of_other_programs_are_read(tmp_path: Path) -> None:
     """`zip` and its streams, Python's streams, and entries for directories."""
     place = make_folder(tmp_path / "report", {"a/b.txt": "x" * 5000, "技能.md": "x"})
     (place / "a/run.sh").write_text("#!/bin/sh\n")
@@ -95,7 +95,7 @@ def test_what_other_programs_pack_is_read(tmp_path: Path) -> None:
         assert read_archive(data, "report.zip").content_hash == expected
 
 
-def test_what_tools_leave_behind_is_left_out() -> None:
+def test_files_left_by_tools_are_omitted() -> None:
     files = {**SKILL, "__MACOSX/report/._SKILL.md": b"\0", "report/.DS_Store": b"\0"}
     package = read_archive(make_zip(files), "report.zip")
     assert [file.path for file in package.files] == ["SKILL.md"]
@@ -164,7 +164,7 @@ def test_a_nul_in_a_name_is_refused() -> None:
     assert "invisible" in message(data.replace(b"SKILL.mdXx", b"SKILL.md\0x"))
 
 
-def test_a_name_that_is_no_utf8_is_refused() -> None:
+def test_a_name_that_is_not_utf8_is_refused() -> None:
     data = make_zip({**SKILL, "report/aXb": "x"})
     assert "not UTF-8" in message(data.replace(b"report/aXb", b"report/a\xffb"))
 
@@ -187,14 +187,14 @@ def test_a_second_name_is_refused() -> None:
     [
         (CENTRAL, 10, struct.pack("<H", 99), "unusual way"),
         (CENTRAL, 10, struct.pack("<H", 12), "unusual way"),
-        (LOCAL, 8, struct.pack("<H", 0), "something else of itself"),
+        (LOCAL, 8, struct.pack("<H", 0), "contradicts the directory"),
         (CENTRAL, 8, struct.pack("<H", 1), "encrypted"),
         (LOCAL, 6, struct.pack("<H", 1), "encrypted"),
-        (CENTRAL, 16, b"\0\0\0\0", "something else of itself"),
-        (LOCAL, 14, b"\0\0\0\0", "something else of itself"),
-        (LOCAL, 22, struct.pack("<L", 5), "something else of itself"),
-        (LOCAL, 30, b"x", "something else of itself"),
-        (CENTRAL, 46, b"x", "something else of itself"),
+        (CENTRAL, 16, b"\0\0\0\0", "contradicts the directory"),
+        (LOCAL, 14, b"\0\0\0\0", "contradicts the directory"),
+        (LOCAL, 22, struct.pack("<L", 5), "contradicts the directory"),
+        (LOCAL, 30, b"x", "contradicts the directory"),
+        (CENTRAL, 46, b"x", "contradicts the directory"),
         (CENTRAL, 24, struct.pack("<L", 0xFFFFFFFF), "zip64"),
         (CENTRAL, 42, struct.pack("<L", 0xFFFFFFFF), "zip64"),
         (CENTRAL, 42, struct.pack("<L", 3), "not where the directory says"),
@@ -216,29 +216,29 @@ def test_a_second_name_is_refused() -> None:
         (END, 4, struct.pack("<H", 1), "one part of several"),
     ],
 )
-def test_headers_that_lie(mark: bytes, offset: int, value: bytes, words: str) -> None:
+def test_false_headers_are_refused(mark: bytes, offset: int, value: bytes, words: str) -> None:
     data = make_zip(SKILL)
     if mark == LOCAL and offset == 0:
         data = data[1:]
     assert words in message(patched(data, mark, offset, value))
 
 
-def test_sizes_that_lie_in_both_headers() -> None:
+def test_false_sizes_in_both_headers_are_refused() -> None:
     size = len(skill_text())
     data = make_zip(SKILL)
     for lie in (size - 1, size + 1, 0):
         lying = patched(data, CENTRAL, 24, struct.pack("<L", lie))
         lying = patched(lying, LOCAL, 22, struct.pack("<L", lie))
-        assert "another size than it says" in message(lying)
+        assert "another size than stated" in message(lying)
 
 
-def test_damage_is_told() -> None:
+def test_damage_is_reported() -> None:
     data = make_zip({**SKILL, "report/data.txt": os.urandom(500)})
     assert "end is missing" in message(data[:-1])
     assert "end is missing" in message(data[: len(data) // 2])
     assert "end is missing" in message(data + b"x")
-    assert "no zip archive" in message(b"MZ" + data)
-    assert "no zip archive" in message(b"")
+    assert "not a zip archive" in message(b"MZ" + data)
+    assert "not a zip archive" in message(b"")
     at = data.index(b"report/data.txt") + 100
     flipped = data[:at] + bytes([data[at] ^ 255]) + data[at + 1 :]
     assert "is damaged" in message(flipped)
@@ -269,7 +269,7 @@ def test_overlapping_entries_are_refused() -> None:
     assert "overlaps" in message(same)
 
 
-def test_a_bomb_is_refused_after_what_it_may_unpack() -> None:
+def test_a_bomb_is_refused_at_the_unpacking_limit() -> None:
     limits = SkillSettings.now()
     zeros = b"\0" * (limits.FILE_BYTES - 1)
     assert "as a bomb" in message(make_zip({**SKILL, "report/zeros": zeros}))
@@ -303,7 +303,7 @@ def test_too_many_entries_and_too_large_an_archive() -> None:
     assert "exceeds the limit of 20,000,000" in message(large)
 
 
-def test_all_wrong_names_come_at_once() -> None:
+def test_all_wrong_names_are_reported_together() -> None:
     _, problems = archive_package(make_zip({**SKILL, "../a": "", "/b": "", "c\\d": ""}), "x.zip")
     assert [problem.path for problem in problems] == ["../a", "/b", "c\\d"]
 

@@ -39,7 +39,7 @@ def test_a_directory_that_is_itself_a_package(tmp_path: Path) -> None:
     assert (package.problems, problems) == ((), {})
 
 
-def test_a_bad_package_is_told_and_the_others_are_taken(tmp_path: Path) -> None:
+def test_a_bad_package_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
     make_folder(tmp_path / "good")
     make_folder(tmp_path / "bad", {"SKILL.md": "no head"})
     linked = make_folder(tmp_path / "linked")
@@ -59,7 +59,7 @@ def test_of_two_with_one_name_the_first_by_path_keeps_it(tmp_path: Path) -> None
     (package,), problems = read_directory(tmp_path)
     assert package.head.description == "The first."
     assert [problem.code for problem in problems["b"]] == ["name_taken"]
-    assert "a is called weekly-sums" in problems["b"][0].message
+    assert "a is already called weekly-sums" in problems["b"][0].message
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_directory_that_was_named_may_be_a_link(tmp_path: Path) -> None:
     assert find_packages(tmp_path / "link") == [tmp_path / "link/a"]
 
 
-def test_a_directory_that_becomes_a_link_meanwhile_is_not_entered(
+def test_a_directory_replaced_by_a_link_is_not_entered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = make_folder(tmp_path / "outside/x").parent
@@ -104,7 +104,7 @@ def test_a_directory_that_becomes_a_link_meanwhile_is_not_entered(
     assert [problem.code for problem in problems["a"]] == ["unreadable"]
 
 
-def test_what_cannot_be_looked_through_is_told(
+def test_an_unreadable_directory_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert [problem.code for problem in read_directory(tmp_path / "nowhere")[1][""]] == ["missing"]
@@ -121,7 +121,7 @@ def test_what_cannot_be_looked_through_is_told(
         find_packages(tmp_path)
 
 
-def test_nothing_stays_open(tmp_path: Path) -> None:
+def test_no_descriptor_stays_open(tmp_path: Path) -> None:
     make_folder(tmp_path / "a/b/c")
     make_folder(tmp_path / "bad", {"SKILL.md": "x"})
     before = len(os.listdir("/proc/self/fd"))

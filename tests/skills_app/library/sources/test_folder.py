@@ -58,7 +58,7 @@ def test_no_link_is_followed(tmp_path: Path, name: str, target: str) -> None:
     assert "It is a link" in problems[0].message
 
 
-def test_the_directory_itself_may_be_no_link(tmp_path: Path) -> None:
+def test_the_directory_itself_must_not_be_a_link(tmp_path: Path) -> None:
     make_folder(tmp_path / "report")
     (tmp_path / "link").symlink_to("report")
     with pytest.raises(InvalidSkill, match="name the directory itself"):
@@ -79,7 +79,7 @@ def test_only_plain_files_are_opened(tmp_path: Path) -> None:
         assert "a device" in problems["device"]
 
 
-def test_a_fifo_that_takes_the_place_of_a_file_does_not_hold_us(
+def test_a_fifo_in_place_of_a_file_does_not_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The FIFO replaces a plain file after the check."""
@@ -151,7 +151,7 @@ def test_too_many(tmp_path: Path, kind: str) -> None:
     assert problem.code == ("path" if kind == "deep" else "too_many")
 
 
-def test_what_tools_leave_behind_is_left_out(tmp_path: Path) -> None:
+def test_files_left_by_tools_are_omitted(tmp_path: Path) -> None:
     clean = read_folder(make_folder(tmp_path / "report", {"run.py": "x"}))
     place = make_folder(
         tmp_path / "report",
@@ -169,7 +169,7 @@ def test_what_tools_leave_behind_is_left_out(tmp_path: Path) -> None:
     assert package.content_hash == clean.content_hash
 
 
-def test_names_that_are_no_text(tmp_path: Path) -> None:
+def test_names_that_are_not_text_are_refused(tmp_path: Path) -> None:
     place = make_folder(tmp_path / "report")
     Path(os.fsdecode(os.fsencode(place) + b"/\xff.md")).touch()
     (place / "a\nb").touch()
@@ -181,7 +181,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     str(refusal.value).encode()
 
 
-def test_places_that_are_no_folder(tmp_path: Path) -> None:
+def test_places_that_are_not_a_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
     for name, words in (
@@ -195,13 +195,13 @@ def test_places_that_are_no_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="needs an ordinary account")
-def test_what_may_not_be_read_is_a_problem(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_a_problem(tmp_path: Path) -> None:
     place = make_folder(tmp_path / "report", {"secret": "x"})
     (place / "secret").chmod(0)
     assert [problem.code for problem in folder_package(place)[1]] == ["unreadable"]
 
 
-def test_reading_opens_nothing_for_good_and_writes_nothing(tmp_path: Path) -> None:
+def test_reading_leaves_no_open_files_and_writes_nothing(tmp_path: Path) -> None:
     place = make_folder(tmp_path / "report", {"a/b/c": "x"})
     (place / "link").symlink_to("/")
     before = sorted(map(str, tmp_path.rglob("*"))), len(os.listdir("/proc/self/fd"))

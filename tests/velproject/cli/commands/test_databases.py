@@ -26,16 +26,16 @@ def shop(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ("postgresql://u:hunter2@h/n?sslmode=require", "write NAME=URL"),
-        ("my shop=postgresql://u:hunter2@h/n", "write NAME=URL"),
-        ("shop=hunter2", "no scheme"),
-        ("shop=env:NOT_THERE", "no NOT_THERE in the environment"),
-        ("shop=env:hunter2/@h", "no variable in the environment"),
+        ("postgresql://u:hunter2@h/n?sslmode=require", "expected NAME=URL"),
+        ("my shop=postgresql://u:hunter2@h/n", "expected NAME=URL"),
+        ("shop=hunter2", "expected a URL"),
+        ("shop=env:NOT_THERE", "environment variable NOT_THERE is not set"),
+        ("shop=env:hunter2/@h", "the environment variable is not set"),
         ("shop=postgresql://u:hunter2@h/n?options=-c%20x", "parameters"),
         ("shop=sqlite:////{data}/vel.sqlite3", "Vel's own"),
     ],
 )
-def test_what_does_not_fit_ends_with_2_and_shows_no_password(vel: Vel, value: str, says: str):
+def test_invalid_values_end_with_2_and_show_no_password(vel: Vel, value: str, says: str):
     value = value.format(data=str(vel.data).lstrip("/"))
     done = vel(*ECHO, "--database", value, "--debug", "task")
     assert done.returncode == 2
@@ -46,7 +46,7 @@ def test_what_does_not_fit_ends_with_2_and_shows_no_password(vel: Vel, value: st
 
 def test_it_is_refused_where_it_does_not_apply(vel: Vel, shop: str):
     done = vel("--agent", "demo", "--database", f"shop={shop}", "task")
-    assert (done.returncode, "--database: with --agent" in done.stderr) == (2, True)
+    assert (done.returncode, "--database cannot be combined with" in done.stderr) == (2, True)
     done = vel(*ECHO, "--database", f"shop={shop}", "--database", f"shop={shop}", "task")
     assert (done.returncode, "given twice" in done.stderr) == (2, True)
 

@@ -49,7 +49,9 @@ def there() -> set[str]:
     return set(Thread.every.values_list("pk", flat=True))
 
 
-def test_it_says_first_and_then_does_it(ann: User, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_shows_the_changes_before_it_makes_them(
+    ann: User, capsys: pytest.CaptureFixture[str]
+) -> None:
     old, young = aged(talked(ann), 91), aged(talked(ann), 89)
     assert pruned(capsys)[1] == {"would_remove": {}}  # the settings keep threads forever
     assert pruned(capsys, "--apply")[1] == {"removed": {}}
@@ -60,7 +62,7 @@ def test_it_says_first_and_then_does_it(ann: User, capsys: pytest.CaptureFixture
     assert there() == {young}
 
 
-def test_one_thread_and_nothing_else(ann: User, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_named_thread_is_erased(ann: User, capsys: pytest.CaptureFixture[str]) -> None:
     one, other = talked(ann), aged(talked(ann), 400)
     (child,) = delegated(one)
     Run.objects.update(status=RunStatus.COMPLETED)
@@ -86,7 +88,9 @@ def test_one_thread_and_nothing_else(ann: User, capsys: pytest.CaptureFixture[st
         pruned(capsys, *given, "--apply")
 
 
-def test_all_of_a_user_but_what_is_at_work(ann: User, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_threads_of_a_user_except_active_ones_are_erased(
+    ann: User, capsys: pytest.CaptureFixture[str]
+) -> None:
     bob = make_user("bob")
     done, busy, others = talked(ann), make_run(ann), talked(bob)
     for owner in (ann, bob):
@@ -96,13 +100,13 @@ def test_all_of_a_user_but_what_is_at_work(ann: User, capsys: pytest.CaptureFixt
     expected = {"idempotencykey": 2, "run": 1, "thread": 1}
     code, told, said = pruned(capsys, "--user", "ann")
     assert (code, told) == (1, {"would_remove": expected})
-    assert f"thread {busy.thread_id} stays" in said
+    assert f"thread {busy.thread_id} was not removed" in said
     given = ("--thread", done.thread_id, "--thread", busy.thread_id)
     assert pruned(capsys, *given)[1] == {"would_remove": {**expected, "idempotencykey": 1}}
     code, told, said = pruned(capsys, "--user", "ann", "--apply")
     assert code == 1
     assert {name: told["removed"][name] for name in expected} == expected
-    assert f"thread {busy.thread_id} stays" in said
+    assert f"thread {busy.thread_id} was not removed" in said
     assert there() == {busy.thread_id, others.thread_id}
     assert done.thread_id not in there()
     assert [row.owner for row in IdempotencyKey.objects.all()] == [bob]
@@ -138,7 +142,7 @@ def test_the_file_becomes_smaller(ann: User, capsys: pytest.CaptureFixture[str])
         ["--older-than", "9" * 30],
     ],
 )
-def test_what_makes_no_sense_does_nothing(given: list[str]) -> None:
+def test_invalid_arguments_change_nothing(given: list[str]) -> None:
     done = CliRunner().invoke(prune, given)
     assert done.exit_code == 2
     assert "Usage:" in done.output

@@ -38,7 +38,7 @@ def test_one_is_built_used_kept_listed_and_removed(vel: Vel, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_what_pip_says_is_shown_in_short_when_it_fails(vel: Vel) -> None:
+def test_a_failure_of_pip_is_shown_in_short(vel: Vel) -> None:
     failed = vel("toolbox", "create", "data", "no-such-package-of-ours", **NO_INDEX)
     assert failed.returncode == 1
     assert "No matching distribution found for no-such-package-of-ours" in failed.stderr
@@ -54,7 +54,7 @@ def test_what_pip_says_is_shown_in_short_when_it_fails(vel: Vel) -> None:
         (("create", "data", "--", "--index-url=http://evil"), 1, "is an option"),
         (("create", "data", "git+https://example.org/x"), 1, "--allow-source"),
         (("create", "data", "x", "--index-url", "ftp://x"), 1, "use an https:// address"),
-        (("create", "data", "x", "--replace", "--if-missing"), 2, "exclude each other"),
+        (("create", "data", "x", "--replace", "--if-missing"), 2, "cannot be combined"),
         (("create", "data", "-r", "/no/such/file"), 2, "does not exist"),
         (("show", "data"), 1, "There is no toolbox 'data'"),
         (("remove", "data"), 1, "There is no toolbox 'data'"),
@@ -78,11 +78,11 @@ def test_a_task_cannot_name_one_that_is_missing(vel: Vel) -> None:
     both = vel("--toolbox", "gone", "--no-sandbox", "hello")
     assert both.returncode == 2
     named = vel("--toolbox", "gone", "--agent", "demo", "hello")
-    assert "--toolbox: with --agent" in named.stderr
+    assert "--toolbox cannot be combined with --agent" in named.stderr
 
 
 @pytest.mark.slow
-def test_the_doctor_says_of_each_whether_it_holds(vel: Vel) -> None:
+def test_the_doctor_reports_the_state_of_each_toolbox(vel: Vel) -> None:
     base = vel.data / "toolboxes"
     put_toolbox(base, "good")
     put_toolbox(base, "old", python="3.9.1", abi="cpython-39-x86_64-linux-gnu")

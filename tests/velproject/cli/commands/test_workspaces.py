@@ -40,7 +40,7 @@ def test_list_and_show_name_owner_and_size(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_prune_shows_first_and_then_removes_what_is_old(vel: Vel) -> None:
+def test_prune_shows_and_then_removes_old_workspaces(vel: Vel) -> None:
     old, young, busy = made(vel), made(vel), made(vel)
     for place in (old, busy):
         vel.execute(
@@ -99,7 +99,7 @@ def test_archive_prints_where_it_is(vel: Vel, tmp_path: Path) -> None:
     (place / "outputs" / "link").symlink_to("/etc/passwd")
     done = vel("workspaces", "archive", place.name, "--to", str(tmp_path / "there"))
     assert done.returncode == 0, done.stderr
-    assert "left out /sandbox/outputs/link" in done.stderr
+    assert "skipped /sandbox/outputs/link" in done.stderr
     with tarfile.open(done.stdout.strip()) as opened:
         extract(opened, tmp_path / "out")
     assert (tmp_path / "out" / "workspace" / "a.txt").read_text() == "hello"

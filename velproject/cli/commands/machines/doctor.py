@@ -24,10 +24,10 @@ with late_imports:
 _MARKS = {"ok": ("✓", "green"), "note": ("!", "yellow"), "broken": ("✗", "bold red")}
 
 
-@click.command(short_help="Check this machine and say how to mend it.")
+@click.command(short_help="Check this machine and show how to fix problems.")
 @persist_option
 @json_option
-@click.option("--online", is_flag=True, help="Also make one tiny call to the language model.")
+@click.option("--online", is_flag=True, help="Also make a small call to the language model.")
 def doctor(persist: Path | None, as_json: bool, online: bool) -> int:
     """Check this machine. Exits with 1 if something essential is broken."""
     if persist is not None:

@@ -1,4 +1,4 @@
-"""`vel hosts`: the machines that work on one database."""
+"""`vel hosts`: the machines that share one database."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ with late_imports:
 LOOK_SECONDS = 1.0
 
 
-@click.group(short_help="List the hosts, drain one, declare one dead.")
+@click.group(short_help="List hosts, drain a host, or declare it dead.")
 def hosts() -> None:
-    """Manage the machines that drive runs, if there are several (VEL_HOST)."""
+    """Manage the machines of an installation with several hosts (VEL_HOST)."""
 
 
 @hosts.command("list")
 @with_database
 @json_option
 def list_hosts(as_json: bool) -> None:
-    """Show each host with its state, its last sign of life and the threads it holds."""
+    """List the hosts with their states, last heartbeats and numbers of threads."""
     rows = machine_states()
     if as_json:
         for row in rows:
             print(json.dumps(as_data(row)))
         return
     if not rows:
-        print("There is one machine: no process was started with VEL_HOST.", file=sys.stderr)
+        print("No named hosts: no process was started with VEL_HOST.", file=sys.stderr)
         return
     print_table(
         ("HOST", "STATE", "LAST SEEN", "THREADS"),
@@ -53,10 +53,12 @@ def list_hosts(as_json: bool) -> None:
 
 @hosts.command("drain")
 @click.argument("name")
-@click.option("--wait/--no-wait", default=True, help="Stay until its threads have left [wait].")
+@click.option(
+    "--wait/--no-wait", default=True, help="Wait until all threads have moved [default: wait]."
+)
 @with_database
 def drain(name: str, wait: bool) -> None:
-    """Stop new work on a host and move its threads, with their files, to the others.
+    """Stop new work on a host and move its threads, with their files, to other hosts.
 
     The host must be running. Its runs stop at their next step and continue on another host.
     """
@@ -65,7 +67,7 @@ def drain(name: str, wait: bool) -> None:
     while wait:
         row = next((row for row in machine_states() if row.name == name), None)
         if row is None or row.state == "dead":
-            raise CliError(f"The host {name} has gone meanwhile.")
+            raise CliError(f"The host {name} is gone.")
         if row.threads != told:
             told = row.threads
             print(f"{name} is drained" if not told else f"threads on {name}: {told}", flush=True)
@@ -73,8 +75,8 @@ def drain(name: str, wait: bool) -> None:
             return
         if row.state == "silent":
             raise CliError(
-                f"The host {name} gives no sign of life and cannot store its files: start its "
-                f"workers, or: vel hosts declare-dead {name}"
+                f"The host {name} sends no heartbeats, so it cannot store its files. Start its "
+                f"workers, or run: vel hosts declare-dead {name}"
             )
         time.sleep(LOOK_SECONDS)
     print(f"{name} is being drained")
@@ -84,39 +86,39 @@ def drain(name: str, wait: bool) -> None:
 @click.argument("name")
 @with_database
 def undrain(name: str) -> None:
-    """Let a drained host take runs again."""
+    """Let a drained host start runs again."""
     set_draining(name, False)
-    print(f"{name} takes runs again")
+    print(f"{name} starts runs again")
 
 
 @hosts.command("declare-dead")
 @click.argument("name")
 @with_database
 def declare_dead(name: str) -> None:
-    """Let other hosts continue the threads of a host that is gone.
+    """Let other hosts continue the threads of a failed host.
 
-    Files that were not stored are lost, and their agents get a message about it. A host that has
-    given a sign of life within the length of a lease is refused: stop it first.
+    Files that were not stored are lost, and their agents receive a message about it. Stop the
+    host first: a host that has sent a heartbeat within the length of a lease is refused.
     """
     moved = declare_host_dead(name)
-    print(f"{name} counts as dead; threads that may go on elsewhere: {moved}")
+    print(f"{name} is declared dead; threads that other hosts can continue: {moved}")
 
 
 @hosts.command("adopt")
 @click.argument("name")
 @with_database
 def adopt(name: str) -> None:
-    """Give this host the threads of a former name of this machine, which still has their files."""
-    print(f"threads of {name} that are this host's now: {adopt_threads(name)}")
+    """Move the threads of a former name of this machine to its current name."""
+    print(f"threads moved from {name} to this host: {adopt_threads(name)}")
 
 
 @hosts.command("forget")
 @click.argument("name")
 @with_database
 def forget(name: str) -> None:
-    """Remove a host that is gone, and has no threads, from the list."""
+    """Remove a host without threads from the list."""
     forget_machine(name)
-    print(f"{name} is forgotten")
+    print(f"{name} is removed from the list")
 
 
 def as_data(row: MachineState) -> dict[str, object]:

@@ -14,10 +14,10 @@ with late_imports:
     from agents.doors.database_schema import ensure_schema
 
 
-@click.command(short_help="Bring the database's tables up to date.")
+@click.command(short_help="Update the database tables.")
 @persist_option
 def migrate(persist: Path | None) -> None:
-    """Update the database's tables. Every other command does so too."""
+    """Update the database tables. All other commands do this automatically."""
     with database(persist, prepare=False):
         done = ensure_schema()
-        print("The database is up to date now." if done else "The database is up to date.")
+        print("The database was updated." if done else "The database is up to date.")

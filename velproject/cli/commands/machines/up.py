@@ -38,16 +38,16 @@ _EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104  # compared with, not liste
     type=click.FloatRange(0, 3600),
     default=30.0,
     show_default=True,
-    help="Seconds that runs get to come to a stop when it ends.",
+    help="Seconds that runs have to stop when Vel stops.",
 )
 @persist_option
 def up(host: str, port: int, workers: int | None, grace: float, persist: Path | None) -> None:
-    """Prepare the database, then start and watch web and workers until Ctrl-C or SIGTERM."""
+    """Update the database, then run the web server and the workers until Ctrl-C or SIGTERM."""
     if workers is not None:
         os.environ["VEL_WORKERS"] = str(workers)  # the settings read it
     with database(persist, log_level="INFO", settings=SETTINGS):
         refuse_unsafe(host)
-        # So that everybody who signs in has an agent to start with, also offline.
+        # Everybody who signs in should have an agent, even offline.
         ensure_demo_agent()
         with listening_socket(host, port) as bound:
             port = bound.getsockname()[1]
@@ -63,12 +63,12 @@ def listening_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise CliError(
-                f"port {port} of {host} is in use: another vel up may be running; "
+                f"Port {port} of {host} is in use. Another vel up may be running: "
                 f"stop it, or choose another --port.",
                 exit_code=FAILED,
             ) from None
         raise CliError(
-            f"cannot listen on {host} port {port}: {error.strerror}.", exit_code=FAILED
+            f"Cannot listen on {host} port {port}: {error.strerror}.", exit_code=FAILED
         ) from None
 
 
@@ -84,9 +84,9 @@ def local_url(host: str, port: int) -> str:
 
 def announce(host: str, port: int) -> None:
     """Print the address, and the missing steps of the set-up."""
-    say(f"{url_of(host, port)}/  (Ctrl-C stops it)")
+    say(f"{url_of(host, port)}/  (press Ctrl-C to stop)")
     if not get_user_model().objects.filter(is_superuser=True, is_active=True).exists():
-        say("no administrator yet; make one with: vel user create NAME --admin")
+        say("no administrator yet; create one: vel user create NAME --admin")
     for problem in check_host().problems:
-        say(f"no sandbox, so commands will be refused: {problem}")
+        say(f"no sandbox, so agents cannot run commands: {problem}")
     connection.close()

@@ -21,11 +21,11 @@ workers_option = click.option(
 )
 
 
-@click.command(short_help="Start workers only, for another supervisor to watch.")
+@click.command(short_help="Start only workers, under your own supervisor.")
 @workers_option
 @persist_option
 def worker(workers: int | None, persist: Path | None) -> None:
-    """Start one cluster of workers and run until SIGTERM; send that to this process alone."""
+    """Run one cluster of workers until SIGTERM. Send the signal only to this process."""
     if workers is not None:
         os.environ["VEL_WORKERS"] = str(workers)  # the settings read it
     with database(persist, log_level="INFO", settings=SETTINGS):

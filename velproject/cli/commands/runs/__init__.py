@@ -1,4 +1,4 @@
-"""Runs: start them, follow and steer them, and show their usage."""
+"""Commands that start, follow and control runs, and show their usage."""
 
 from velproject.cli.commands.runs import one_run  # noqa: F401  # adds commands to the group
 from velproject.cli.commands.runs.run import run

@@ -1,4 +1,4 @@
-"""A run on the terminal: the agent's words on standard output, the rest on standard error.
+"""A run on the terminal: the agent's text on standard output, the rest on standard error.
 
 One method of `Display` shows each event of the log. Text that the agent, a tool or a file may have
 written goes through `visible` before it is printed.
@@ -65,11 +65,11 @@ class Display:
         self._mid_line = False
         self._tools: dict[str, str] = {}
         self.only_value = False
-        """Standard output gets the answer's value as JSON, and the words go to standard error."""
+        """The structured answer goes to standard output as JSON, and text to standard error."""
 
     @property
     def is_mid_line(self) -> bool:
-        """Return whether the agent's words are on a line that has not ended."""
+        """Return whether the agent's text is on an unfinished line."""
         return self._mid_line
 
     def event(self, event: dict[str, Any]) -> None:
@@ -93,8 +93,8 @@ class Display:
     def _on_run_started(self, data: dict[str, Any]) -> None:
         if data.get("provider") == "scripted":
             self.note(
-                "Offline: a scripted model answers; no language model is asked. "
-                "Set ANTHROPIC_API_KEY or use --provider for a real one.",
+                "Offline: a scripted model answers. No language model is used. "
+                "For a real model, set ANTHROPIC_API_KEY or use --provider.",
                 "yellow",
             )
 
@@ -103,7 +103,7 @@ class Display:
 
     def _on_step_reset(self, data: dict[str, Any]) -> None:
         self._parts.clear()
-        again = f", again in {data['retry_in']:.0f} s" if "retry_in" in data else ""
+        again = f", retrying in {data['retry_in']:.0f} s" if "retry_in" in data else ""
         self.note(f"↻ {one_line(str(data.get('reason', '')))}{again}", "yellow")
         self._busy("thinking")
 
@@ -142,7 +142,7 @@ class Display:
                 if problem["path"]
                 else problem["message"]
             )
-            self.note(f"  ✗ the answer does not fit: {one_line(what, 200)}", "yellow")
+            self.note(f"  ✗ the answer does not match its schema: {one_line(what, 200)}", "yellow")
 
     # The model's tool calls.
 
@@ -191,14 +191,16 @@ class Display:
     def _on_workspace_runs_outside(self, data: dict[str, Any]) -> None:
         self._rest()
         if data["changes"]:
-            self.note("Runs outside the sandbox later, so look at it first:", "bold yellow")
+            self.note(
+                "These files can run outside the sandbox later. Check them first:", "bold yellow"
+            )
         for change in data["changes"][:OUTSIDE_SHOWN]:
             path = one_line(str(change["path"]), 200)
             self.note(f"  {change['what']} {path} ({one_line(str(change['why']), 200)})", "yellow")
         if (more := data["count"] - OUTSIDE_SHOWN) > 0:
             self.note(f"  and {more} more files", "yellow")
         for place in data["incomplete"][:SKIPPED_SHOWN]:
-            self.note(f"  not looked at: {one_line(str(place), 200)}", "yellow")
+            self.note(f"  not checked: {one_line(str(place), 200)}", "yellow")
 
     # Pauses and the end.
 
@@ -214,14 +216,14 @@ class Display:
         self._rest()
         if data["reason"] == "children":
             count = len(data["child_run_ids"])
-            self.note(f"  waits for {count} {'subagent' if count == 1 else 'subagents'}")
+            self.note(f"  waiting for {count} {'subagent' if count == 1 else 'subagents'}")
             self._busy("subagents at work")
         elif data["reason"] != "approval":
-            self.note(f"  waits for {data['reason']}")
+            self.note(f"  waiting for {data['reason']}")
 
     def _on_run_resumed(self, data: dict[str, Any]) -> None:
         if "attempt" in data:  # automatically, after a fault
-            self.note(f"↻ the run goes on: {one_line(str(data['reason']), 300)}", "yellow")
+            self.note(f"↻ the run continues: {one_line(str(data['reason']), 300)}", "yellow")
         self._busy("thinking")
 
     def _on_run_completed(self, data: dict[str, Any]) -> None:
@@ -297,4 +299,4 @@ _SHOWN.update(
     (kind, show) for _, (kind, show) in collect("event_lines", "EVENT_LINES", skip_broken=True)
 )
 _QUIET_TOOLS = {tool for _, tool in collect("event_lines", "QUIET_TOOLS", skip_broken=True)}
-"""Tools whose events show what they do: their input and result are not printed."""
+"""Tools with special events. Their input and result are not printed."""

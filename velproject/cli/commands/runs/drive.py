@@ -81,7 +81,7 @@ class Driver:
         self._started = False
 
     def drive(self, run: Run, *, adopt: bool = False, is_known: bool = False) -> int:
-        """Drive `run` with its subagents until it ends or waits for somebody else.
+        """Drive `run` with its subagents until it ends or waits for another person.
 
         Returns the exit code. With `adopt`, the run belonged to another process; with `is_known`,
         this process has driven it before. Then earlier events are not shown again.
@@ -130,8 +130,8 @@ class Driver:
             except DatabaseError as error:
                 message, code = explain(error)
                 raise CliError(
-                    f"{message.rstrip('.')}. What was stored is kept: "
-                    f"{again(f'runs resume {run.id}')} goes on.",
+                    f"{message.rstrip('.')}. The run is stored. Continue it: "
+                    f"{again(f'runs resume {run.id}')}",
                     exit_code=code,
                 ) from error
             finally:
@@ -142,7 +142,7 @@ class Driver:
             if stopped is not None:
                 if not run.has_ended:
                     self.display.note(
-                        f"It did not end in time: {again(f'runs cancel {run.id}')} ends it.",
+                        f"The run did not end in time. Cancel it: {again(f'runs cancel {run.id}')}",
                         "yellow",
                     )
                     leave_at_once(stopped)
@@ -155,14 +155,14 @@ class Driver:
         """End the run on a signal that came while it was not followed."""
         run = cancel_run(run.id, by=self.owner.username, reason=STOPPED)
         if code == HUNG_UP:
-            return code  # nobody reads the output
+            return code  # the terminal is gone
         if run.status == RunStatus.CANCELLED or not run.has_ended:
             self.display.note("\nCancelled", "yellow")
         self._say_what_runs_outside(run)
         return code
 
     def watch(self, run: Run) -> int:
-        """Show a run that others drive until it ends or waits. Ctrl-C only stops watching."""
+        """Show another process's run until it ends or waits. Ctrl-C only stops watching."""
         self._tree = TreeDisplay(run.id, self.display)
         watch = Watch(run.id, {}, self._show, None, Family(run.id).is_stuck)
         try:
@@ -202,7 +202,7 @@ class Driver:
         for place in kept_files(run):
             self.display.note(f"Files: {place}")
         if not run.spec["sandbox"] and StateFile.objects.filter(thread=run.thread_id).exists():
-            self.display.note(f"Files: {again(f'runs files {run.id} --to DIR')} copies them.")
+            self.display.note(f"Copy its files: {again(f'runs files {run.id} --to DIR')}")
 
     def _decide(self, family: Family) -> bool:
         """Ask about every pending request of the family. Return False if the run cannot continue.
@@ -237,20 +237,20 @@ class Driver:
         assert self.stand_in is not None
         answer = self.stand_in(request)
         self.display.note(
-            f"Nobody sits at a terminal, so Vel itself answers {request.tool}: {answer.decision}",
+            f"No terminal attached: Vel decided {request.tool} automatically: {answer.decision}",
             "bold yellow",
         )
         return answer
 
     def _take(self, request: ApprovalRequest, answer: DecisionRequest) -> bool:
-        """Decide. Return False if the request now waits for somebody else."""
+        """Decide. Return False if the request is now waiting for another person."""
         try:
             decided = decide(request.pk, answer, by=self.owner)
         except ServiceError as error:
             self.display.note(error.message, "yellow")
             return not isinstance(error, NotFound)
         if decided.status == ApprovalStatus.PENDING:
-            self.display.note("A second person has to approve it, too.", "yellow")
+            self.display.note("A second person must approve it as well.", "yellow")
             return False
         return True
 
@@ -260,7 +260,7 @@ class Driver:
             self.display.note(f"{request.tool} waits for approval:", "bold yellow")
             self.display.note(f"  {again(f'approvals show {request.id}')}")
             self.display.note(f"  {again(f'approvals decide {request.id} approve')}")
-        self.display.note(f"Then the run goes on with: {again(f'runs resume {family.run_id}')}")
+        self.display.note(f"Then continue the run: {again(f'runs resume {family.run_id}')}")
         return WAITING
 
 

@@ -1,4 +1,4 @@
-"""The AGENTS.md files of a directory, as part of the prompt of `vel TASK` there."""
+"""The AGENTS.md files of a directory, which `vel TASK` adds to the prompt."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ WRITABLE_BY_ALL = 0o002
 def instructions_of(directory: Path, *, accept_findings: bool = False) -> str:
     """Return the AGENTS.md files that apply to `directory`; empty if they are not used.
 
-    Standard error says which files are used, or why they are not.
+    Prints the used files, or the reason for not using them, on standard error.
     """
     try:
         if directory.stat().st_mode & WRITABLE_BY_ALL:
             if (directory / PROMPT).exists():
-                say(f"{PROMPT} is not used: everybody can write in {directory}.")
+                say(f"{PROMPT} is not used: all users can write to {directory}.")
             return ""
         files = read_agents_files(directory)
         text = prompt_of(files)
@@ -41,12 +41,12 @@ def instructions_of(directory: Path, *, accept_findings: bool = False) -> str:
     if not files:
         return ""
     if "\x00" in text:
-        say(f"{PROMPT} is not used: it holds a NUL character.")
+        say(f"{PROMPT} is not used: it contains a NUL character.")
         return ""
     findings = findings_in({file.path: file.content for file in files})
     if findings and not accept_findings:
         show_findings(findings)
-        say(f"{PROMPT} is not used: the scanner suspects it. --accept-findings uses it.")
+        say(f"{PROMPT} is not used, because of these findings. To use it: --accept-findings")
         return ""
     say(f"instructions: {', '.join(file.path for file in files)}")
     return text

@@ -39,9 +39,9 @@ with late_imports:
 @click.argument("run_id", metavar="RUN")
 @with_database
 @json_option
-@click.option("--follow", "-f", is_flag=True, help="Stay until the run ends or waits.")
+@click.option("--follow", "-f", is_flag=True, help="Show new events until the run ends or waits.")
 def show_run(run_id: str, as_json: bool, follow: bool) -> None:
-    """Show the events of a run."""
+    """Show all events of a run."""
     owner = local_user()
     run = by_id(runs_for(owner), run_id, "run")
     if follow and not run.has_ended:
@@ -86,10 +86,10 @@ def _show_tree(run: Run, display: Display) -> None:
     "directory",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Copy them into this directory, which is new or empty.",
+    help="Copy them into this new or empty directory.",
 )
 def files(run_id: str, as_json: bool, directory: Path | None) -> int:
-    """List the files of a run's session, also without a sandbox, or copy them."""
+    """List or copy the files of a run's session."""
     run = by_id(runs_for(local_user()), run_id, "run")
     try:
         found = files_of(run.thread)
@@ -110,7 +110,7 @@ def files(run_id: str, as_json: bool, directory: Path | None) -> int:
         print("This session has no files.", file=sys.stderr)
     if rows and directory is None and not as_json:
         command = again(f"runs files {run.id} --to DIR")
-        print(f"{command} copies them.", file=sys.stderr)
+        print(f"Copy them: {command}", file=sys.stderr)
     return 1 if any(row.problem for row in rows) else 0
 
 
@@ -127,41 +127,42 @@ def as_data(row: CopiedFile) -> dict[str, Any]:
 @runs.command("cancel")
 @click.argument("run_id", metavar="RUN")
 @with_database
-@click.option("--reason", default="", help="Kept with the run.")
+@click.option("--reason", default="", help="Stored with the run.")
 def cancel(run_id: str, reason: str) -> None:
     """Cancel a run."""
     owner = local_user()
     run = by_id(runs_for(owner), run_id, "run")
     if run.has_ended:
-        print(f"The run is {run.status} already.")
+        print(f"The run is already {run.status}.")
         return
     run = cancel_wherever(run, by=owner.username, reason=reason)
-    print("Cancelled." if run.has_ended else "It will end within a second.")
+    print("Cancelled." if run.has_ended else "The run ends within a second.")
 
 
 @runs.command("resume")
 @click.argument("run_id", metavar="RUN")
 @with_database
 @json_option
-@click.option("--detach", is_flag=True, help="Hand it to the workers instead of driving it here.")
+@click.option("--detach", is_flag=True, help="Let the workers drive it instead of this terminal.")
 def resume(run_id: str, as_json: bool, detach: bool) -> int:
-    """Resume a run that failed, waits for you, or lost its process."""
+    """Resume a run that failed, is waiting for you, or has lost its process."""
     owner = local_user()
     run = by_id(runs_for(owner), run_id, "run")
     if run.has_ended and run.status != RunStatus.FAILED:
-        raise CliError(f"The run is {run.status}: send a new message with --session instead.")
+        raise CliError(f"The run is {run.status}. Send a new message with --session instead.")
     if run.parent is not None:
         raise CliError(
-            "It is a subagent's run, which goes on with the one that a person began: "
+            "This is the run of a subagent. Resume its root run instead: "
             f"{again(f'runs resume {root_of(run).id}')}"
         )
     if detach:
         if run.status == RunStatus.WAITING and run.wait_reason != WaitReason.CHILDREN:
             raise CliError(
-                f"The run waits for approval: decide that first ({again('approvals list')})."
+                "The run is waiting for approval. Decide the request first: "
+                f"{again('approvals list')}"
             )
         resume_orphaned_run(run, POOL)
-        print(f"Handed to the workers: {again(f'runs show {run.id} --follow')} watches it.")
+        print(f"The workers continue the run. Follow it: {again(f'runs show {run.id} --follow')}")
         return 0
     return _drive_here(run, owner, as_json=as_json)
 

@@ -38,12 +38,12 @@ _MOST_SCANNED = 200
 
 
 def check_options(options: AgentOptions) -> None:
-    """Refuse options that would make the run fail later, before anything is stored."""
-    # Knowing all tools takes 30 ms, which most commands need not.
+    """Raise an error for options that would make the run fail later."""
+    # Most commands do not need the list of tools, which takes 30 ms.
     if options["approve"] and (unknown := sorted(set(options["approve"]) - known_tool_names())):
         raise CliError(
-            f"--approve: there is no tool {one_line(unknown[0])!r}; "
-            f"the tools are {', '.join(sorted(known_tool_names()))}."
+            f"--approve: there is no tool {one_line(unknown[0])!r}. "
+            f"The tools are {', '.join(sorted(known_tool_names()))}."
         )
     if options["approve"]:
         given = {"profile": options["profile"]} if options["profile"] else {}
@@ -70,8 +70,8 @@ def warn_without_sandbox(options: AgentOptions) -> None:
     report = check_host()
     if not report.usable:
         new_console(stderr=True).print(
-            f"No sandbox on this machine, so commands will be refused: {report.problems[0]} "
-            "(vel doctor says more; --no-sandbox goes without)",
+            f"No sandbox on this machine, so the agent cannot run commands: {report.problems[0]} "
+            "(details: vel doctor; to hide this warning: --no-sandbox)",
             style="yellow",
         )
 
@@ -88,7 +88,7 @@ def workspace_directory(given: Path) -> Path:
         if not place.exists():
             raise CliError(
                 f"--workspace {one_line(str(given))}: {one_line(str(place))} does not exist. "
-                "Make it, or name another directory."
+                "Create it, or choose another directory."
             )
         own_directory_account(place)
     except SandboxSetupError as error:
@@ -113,8 +113,8 @@ def skill_directories(
         place = directory.expanduser().resolve()
         if not os.access(place, os.R_OK | os.X_OK):
             raise CliError(
-                f"--skills {one_line(str(directory))} cannot be read by this account: "
-                "change its mode, or name another directory."
+                f"--skills {one_line(str(directory))} cannot be read by this account. "
+                "Change its mode, or choose another directory."
             )
         places.append(str(place))
     unique = tuple(dict.fromkeys(places))
@@ -130,9 +130,9 @@ def default_skill_directories(
     *,
     accept_findings: bool,
 ) -> tuple[str, ...]:
-    """Return `./skills`, as in the Python API; none if the session has other directories.
+    """Return `./skills`, as in the Python API, unless the session has other directories.
 
-    Standard error says that it is used, or why it is not.
+    Prints on standard error that it is used, or the reason for not using it.
     """
     place = Path(DEFAULT_SKILLS).resolve()
     if not place.is_dir():
@@ -142,7 +142,7 @@ def default_skill_directories(
         return ()
     for directory in (place, Path.cwd()):
         if directory.stat().st_mode & WRITABLE_BY_ALL:
-            say(f"{DEFAULT_SKILLS} is not used: everybody can write in {directory}.")
+            say(f"{DEFAULT_SKILLS} is not used: all users can write to {directory}.")
             return ()
     try:
         found = skill_directories([place], workspace_path, rules)
@@ -153,7 +153,7 @@ def default_skill_directories(
     if findings:
         show_findings(findings)
         say(
-            f"{DEFAULT_SKILLS} is not used: the scanner suspects it. Read the files, then use "
+            f"{DEFAULT_SKILLS} is not used, because of these findings. Read the files, then use "
             f"--skills {DEFAULT_SKILLS} or --accept-findings."
         )
         return ()
@@ -162,13 +162,13 @@ def default_skill_directories(
 
 
 def _findings_in_skills(place: Path) -> list[FileFinding]:
-    """Return the dangers in skills that nobody has named. Raises `CliError`.
+    """Return the dangers in skills of the default directory. Raises `CliError`.
 
-    Warnings are about texts that steer an agent, which instructions of skills do.
+    Warnings are ignored: they are about texts that steer an agent, as all skills do.
     """
     files = list(islice(place.rglob("SKILL.md"), _MOST_SCANNED + 1))
     if len(files) > _MOST_SCANNED:
-        raise CliError(f"it has more than {_MOST_SCANNED} skills: name it with --skills.")
+        raise CliError(f"it has more than {_MOST_SCANNED} skills. To use it: --skills.")
     try:
         texts = {
             str(file.relative_to(place.parent)): file.read_text(errors="replace") for file in files
@@ -180,5 +180,5 @@ def _findings_in_skills(place: Path) -> list[FileFinding]:
 
 def unknown_agent(slug: str, owner: User) -> str:
     known = ", ".join(agents_for(owner).values_list("slug", flat=True)[:10])
-    hint = f"there are {known}" if known else "there are none yet (vel up shows how to make one)"
-    return f"There is no agent {one_line(slug)!r} that you may use; {hint}."
+    hint = f"Your agents: {known}" if known else "Create one: vel agents new TEMPLATE"
+    return f"You have no agent {one_line(slug)!r}. {hint}"

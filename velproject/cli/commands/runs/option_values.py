@@ -1,4 +1,4 @@
-"""Reading the options of `vel TASK`, and checks that need no Django."""
+"""Parsing and checks of the options of `vel TASK` that do not need Django."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Dollars(click.ParamType):
     def convert(self, value: Any, param: Any, ctx: Any) -> Decimal:
         text = str(value)
         if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text) or not Decimal(text):
-            self.fail(f"{text!r} is no amount: write US dollars, as 0.50.", param, ctx)
+            self.fail(f"{text!r} is not an amount. Expected US dollars, such as 0.50.", param, ctx)
         return Decimal(text)
 
 
@@ -45,7 +45,7 @@ def read_databases(
         name, equals, url = value.partition("=")
         if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,62}", name):
             raise click.BadParameter(
-                "write NAME=URL, as shop=sqlite:///shop.db (a name of letters, digits, _ and -)."
+                "expected NAME=URL, such as shop=sqlite:///shop.db (NAME: letters, digits, _, -)."
             )
         if name in found:
             raise click.BadParameter(f"{name} is given twice.")
@@ -53,10 +53,11 @@ def read_databases(
             variable = url.removeprefix("env:")
             url = os.environ.get(variable, "").strip()
             if not url:
-                where = variable if re.fullmatch("[A-Za-z0-9_]{1,100}", variable) else "variable"
-                raise click.BadParameter(f"{name}: there is no {where} in the environment.")
+                is_name = re.fullmatch("[A-Za-z0-9_]{1,100}", variable)
+                where = f"variable {variable}" if is_name else "variable"
+                raise click.BadParameter(f"{name}: the environment {where} is not set.")
         if not re.match(r"[a-z][a-z0-9+]*:", url):
-            raise click.BadParameter(f"{name}: the URL has no scheme, as postgresql://host/name.")
+            raise click.BadParameter(f"{name}: expected a URL, such as postgresql://host/name.")
         found[name] = url
     return tuple(found.items())
 
@@ -73,9 +74,9 @@ def read_schema(
     except OSError as error:
         raise click.BadParameter(f"{value!r} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"{value!r} holds no JSON: {error}.") from None
+        raise click.BadParameter(f"{value!r} is not valid JSON: {error}.") from None
     if not isinstance(schema, dict):
-        raise click.BadParameter(f"{value!r} holds no JSON Schema, which is an object.")
+        raise click.BadParameter(f"{value!r} is not a JSON Schema: expected a JSON object.")
     return schema
 
 
@@ -87,7 +88,7 @@ def read_context(
     for value in values:
         name, equals, text = value.partition("=")
         if not equals or not name:
-            raise click.BadParameter(f"{value!r}: write NAME=VALUE, as customer=Acme.")
+            raise click.BadParameter(f"{value!r}: expected NAME=VALUE, such as customer=Acme.")
         if name in found:
             raise click.BadParameter(f"{name} is given twice.")
         found[name] = text
@@ -102,7 +103,9 @@ def read_fallbacks(
     for value in values:
         provider, colon, model = value.partition(":")
         if not colon or not provider or not model:
-            raise click.BadParameter(f"{value!r}: write PROVIDER:MODEL, as openai:gpt-6.2-sol.")
+            raise click.BadParameter(
+                f"{value!r}: expected PROVIDER:MODEL, such as openai:gpt-6.2-sol."
+            )
         found.append((provider, model))
     return tuple(found)
 
@@ -118,32 +121,34 @@ def check_together(
     skills: Sequence[Path],
     uploads: Sequence[Path],
 ) -> None:
-    """Refuse options that contradict each other, and files that are not there."""
+    """Raise an error for contradicting options and missing files."""
     given = [name for name in _OF_THE_AGENT if flags[name]] + ["database"] * bool(databases)
     if agent is not None and given:
         names = ", ".join("--" + name.replace("_", "-") for name in given)
-        raise click.UsageError(f"{names}: with --agent its own settings count; leave them out.")
+        raise click.UsageError(
+            f"{names} cannot be combined with --agent, which has its own settings."
+        )
     if flags["toolbox"] and flags["no_sandbox"]:
-        raise click.UsageError("--toolbox is for commands, and with --no-sandbox there are none.")
+        raise click.UsageError("--toolbox needs the sandbox: remove it, or remove --no-sandbox.")
     if flags["profile"] == "sandbox_only" and flags["no_sandbox"]:
-        raise click.UsageError("--profile sandbox_only needs the sandbox: leave --no-sandbox out.")
+        raise click.UsageError("--profile sandbox_only needs the sandbox: remove --no-sandbox.")
     if flags["profile"] == "sandbox_only" and databases:
         raise click.UsageError(
-            "--profile sandbox_only has no tools for databases: leave --database out."
+            "--profile sandbox_only has no tools for databases: remove --database."
         )
     if workspace is not None and flags["no_sandbox"]:
-        raise click.UsageError("--workspace is for the sandbox: leave out it or --no-sandbox.")
+        raise click.UsageError("--workspace needs the sandbox: remove it, or remove --no-sandbox.")
     if workspace is not None and workspace.exists() and not workspace.is_dir():
-        raise click.UsageError(f"--workspace {workspace} is a file: name a directory.")
+        raise click.UsageError(f"--workspace {workspace} is a file. Expected a directory.")
     if rules and workspace is None and session is None:
-        raise click.UsageError("--allow-write and --protect are for --workspace: name a directory.")
+        raise click.UsageError("--allow-write and --protect need --workspace DIR.")
     if session is not None and not 0 < len(session) <= 200:
-        raise click.UsageError("--session: the key must have 1 to 200 characters.")
+        raise click.UsageError(f"--session: expected 1 to 200 characters, got {len(session)}.")
     for directory in skills:
         if not directory.is_dir():
-            what = "is no directory" if directory.exists() else "is not there"
-            raise click.UsageError(f"--skills {directory} {what}: name a directory of skills.")
+            what = "is not a directory" if directory.exists() else "does not exist"
+            raise click.UsageError(f"--skills {directory} {what}. Expected a directory of skills.")
     for file in uploads:
         if not file.is_file():
-            what = "is no file" if file.exists() else "is not there"
-            raise click.UsageError(f"--upload {file} {what}: name a file.")
+            what = "is not a file" if file.exists() else "does not exist"
+            raise click.UsageError(f"--upload {file} {what}. Expected a file.")

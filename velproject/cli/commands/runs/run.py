@@ -52,9 +52,9 @@ with late_imports:
         start_run,
     )
 
-GREETING = "Type what the agent should do. `exit` ends the session, `clear` begins a new one."
+GREETING = "Type a task for the agent. `exit` ends the session, `clear` starts a new one."
 NEXT_STEPS = (
-    "Type `resume` to be asked again, `cancel` to end the run, or `clear` to begin a new session."
+    "Type `resume` to decide, `cancel` to cancel the run, or `clear` to start a new session."
 )
 
 
@@ -65,90 +65,92 @@ TASK_BYTES = 10_000_000
 
 @click.command(short_help="Give an agent a task (the same as `vel TASK`).")
 @click.argument("task", required=False)
-@click.option("--agent", metavar="SLUG", help="Use this agent of the database as its team made it.")
-@click.option("--model", metavar="NAME", help="The language model; else the provider's default.")
-@click.option("--provider", type=click.Choice(PROVIDERS), help="Who serves the model.")
+@click.option("--agent", metavar="SLUG", help="Use this agent, with its stored settings.")
+@click.option("--model", metavar="NAME", help="Language model. Default: the provider's default.")
+@click.option("--provider", type=click.Choice(PROVIDERS), help="Provider of the model.")
 @click.option(
     "--fallback",
     metavar="PROVIDER:MODEL",
     multiple=True,
     callback=read_fallbacks,
-    help="Goes on while the model is down; repeat for up to three.",
+    help="Model to use if the first is unavailable; repeat for up to three.",
 )
 @click.option(
     "--skills",
     metavar="DIR",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A directory of skills that the agent has, else ./skills; repeat for several.",
+    help="Directory of skills; repeat for several. Default: ./skills.",
 )
 @click.option(
     "--workspace",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="The agent works in this directory, which must exist. Else in its own.",
+    help="Existing directory in which the agent works. Default: a new one for the session.",
 )
 @click.option(
     "--allow-write",
     metavar="PATTERN",
     multiple=True,
-    help="A protected file of --workspace that the agent may change, as .github; repeat.",
+    help="Protected file in --workspace that the agent may change, such as .github; repeat.",
 )
 @click.option(
     "--protect",
     metavar="PATTERN",
     multiple=True,
-    help="A file of --workspace that the agent must not change, as deploy.sh; repeat.",
+    help="File in --workspace that the agent must not change, such as deploy.sh; repeat.",
 )
 @click.option(
     "--profile",
     type=click.Choice(["full", "sandbox_only"]),
-    help="Its tools: all of them, or commands in the sandbox only (docs/guides/sandbox-only.md).",
+    help="Tools: all, or only commands in the sandbox (docs/guides/sandbox-only.md).",
 )
-@click.option("--no-sandbox", is_flag=True, help="Files in the database, no commands.")
+@click.option("--no-sandbox", is_flag=True, help="Store files in the database; no commands.")
 @click.option(
     "--database",
     "databases",
     metavar="NAME=URL",
     multiple=True,
     callback=read_databases,
-    help="A database that the agent may read; NAME=env:VARIABLE keeps the URL out of the command.",
+    help="Database that the agent may read; NAME=env:VARIABLE hides the URL.",
 )
-@click.option("--toolbox", metavar="NAME", help="Its Python has what this toolbox holds.")
-@click.option("--no-instructions", is_flag=True, help="Do not use the directory's AGENTS.md.")
+@click.option("--toolbox", metavar="NAME", help="Toolbox with Python packages for the agent.")
+@click.option("--no-instructions", is_flag=True, help="Ignore the directory's AGENTS.md.")
 @click.option(
     "--accept-findings",
     is_flag=True,
-    help="Use an AGENTS.md and ./skills that the scanner suspects.",
+    help="Use AGENTS.md and ./skills despite findings of the scanner.",
 )
-@click.option("--approve", metavar="TOOL", multiple=True, help="Ask before this tool runs.")
+@click.option(
+    "--approve", metavar="TOOL", multiple=True, help="Require approval for this tool; repeat."
+)
 @click.option(
     "--upload",
     "uploads",
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A file that goes with the task, read-only for the agent; repeat for several.",
+    help="File to send with the task, read-only; repeat for several.",
 )
-@click.option("--session", metavar="KEY", help="Go on with the session of this name, or begin it.")
+@click.option("--session", metavar="KEY", help="Continue or start the session with this name.")
 @persist_option
-@click.option("--max-turns", type=click.IntRange(1, 100_000), help="Model calls at most.")
-@click.option("--max-cost", type=Dollars(), help="US dollars at most.")
-@click.option("--timeout", type=click.IntRange(1), help="Seconds of wall time at most.")
+@click.option("--max-turns", type=click.IntRange(1, 100_000), help="Maximum model calls.")
+@click.option("--max-cost", type=Dollars(), help="Maximum cost in US dollars.")
+@click.option("--timeout", type=click.IntRange(1), help="Maximum time in seconds.")
 @click.option(
     "--output-schema",
     metavar="FILE",
     callback=read_schema,
-    help="The answer is JSON that fits the JSON Schema in this file; only it goes to output.",
+    help="Print only an answer in JSON that matches the JSON Schema in this file.",
 )
 @click.option(
     "--context",
     metavar="NAME=VALUE",
     multiple=True,
     callback=read_context,
-    help="What {{context.NAME}} stands for in the agent's prompt; repeat for several.",
+    help="Value of {{context.NAME}} in the agent's prompt; repeat for several.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one event a line as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
 def run(
     task: str | None,
     persist: Path | None,
@@ -174,7 +176,7 @@ def run(
         with interruptible():
             task = sys.stdin.read(TASK_BYTES)
     if task is not None and not task.strip():
-        raise click.UsageError("The task is empty: say what the agent should do.")
+        raise click.UsageError("The task is empty. Describe a task for the agent.")
     with database(persist):
         # The URLs are encrypted from this line on.
         flags["databases"] = sealed_databases(databases)
@@ -220,7 +222,7 @@ def run(
 
 
 class Conversation:
-    """Tasks that follow one another in one thread."""
+    """Consecutive tasks in one thread."""
 
     def __init__(
         self,
@@ -265,7 +267,7 @@ class Conversation:
                 case "clear":
                     self._request = replace(self._request, thread=None, key=None)
                     self._waiting = None
-                    self._driver.display.note("A new session begins.")
+                    self._driver.display.note("Started a new session.")
                     continue
                 case "resume" | "cancel" as step if self._waiting is not None:
                     last = self._explained(self._go_on, step, self._waiting)
@@ -278,7 +280,7 @@ class Conversation:
         return last
 
     def _go_on(self, step: str, run: Run) -> int:
-        """Ask about the requests of a waiting run again, or end it."""
+        """Show the requests of a waiting run again, or cancel the run."""
         run.refresh_from_db()
         if run.has_ended:  # somebody has decided elsewhere
             self._waiting = None
@@ -292,7 +294,7 @@ class Conversation:
         return INTERRUPTED
 
     def _explained(self, step: Callable[..., int], *arguments: Any) -> int:
-        """Do it, and print a refusal: it does not end a session with a person."""
+        """Run a step and print its error. In an interactive session, an error ends nothing."""
         try:
             return step(*arguments)
         except (ServiceError, CliError) as error:
@@ -320,8 +322,8 @@ class Conversation:
                 raise
             raise CliError(
                 f"The session{f' {request.key!r}' if request.key else ''} is busy: its run "
-                f"{run.id} is {run.status}. Go on with it ({again(f'runs resume {run.id}')}), "
-                f"or end it ({again(f'runs cancel {run.id}')})."
+                f"{run.id} is {run.status}. Resume it ({again(f'runs resume {run.id}')}), "
+                f"or cancel it ({again(f'runs cancel {run.id}')})."
             ) from None
 
     def _busy(self) -> Run | None:

@@ -1,4 +1,4 @@
-"""`vel runs`, and the list. The commands for one run are in `one_run`."""
+"""The group `vel runs` and its command `list`. The commands for one run are in `one_run`."""
 
 from __future__ import annotations
 
@@ -32,22 +32,28 @@ _STYLES = {"completed": "green", "failed": "red", "waiting": "yellow", "running"
 
 @click.group(short_help="List, show, cancel and resume runs.")
 def runs() -> None:
-    """Manage your runs. RUN is an id or the beginning of one."""
+    """Manage your runs. RUN is an ID or the start of an ID."""
 
 
 @runs.command("list")
 @with_database
 @json_option
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
-@click.option("--status", help="Only those that are, for example, waiting.")
-@click.option("--all", "everybody", is_flag=True, help="The runs of all users.")
-@click.option("--threads", is_flag=True, help="With the ids of their threads.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    help="Maximum number of runs.",
+)
+@click.option("--status", help="Only runs with this status, such as waiting.")
+@click.option("--all", "everybody", is_flag=True, help="Include the runs of all users.")
+@click.option("--threads", is_flag=True, help="Include the IDs of their threads.")
 def list_runs(
     as_json: bool, limit: int, status: str | None, everybody: bool, threads: bool
 ) -> None:
-    """Show runs, newest first."""
+    """List runs, newest first."""
     if status is not None and status not in RunStatus.values:
-        raise CliError(f"--status {status!r}: choose from {', '.join(RunStatus.values)}.")
+        raise CliError(f"--status {status!r}: expected one of {', '.join(RunStatus.values)}.")
     found = Run.objects.filter(is_copy=False) if everybody else runs_for(local_user())
     found = with_child_count(found.filter(parent=None))
     if status is not None:
@@ -61,7 +67,7 @@ def list_runs(
             print(json.dumps(as_data(run, tasks[run.pk])))
         return
     if not rows:
-        print('No runs yet: vel "write a haiku into haiku.txt" makes one.', file=sys.stderr)
+        print('No runs yet. Start one: vel "write a haiku into haiku.txt"', file=sys.stderr)
         return
     print_table(
         ("RUN", *(["THREAD"] if threads else []), "STATUS", "AGENT", "SUBAGENTS", "AGE", "TASK"),

@@ -75,7 +75,7 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
     if agent is None:
         agent = Agent(slug=slug, name=f"Command line of {owner.username}"[:100], owner=owner)
     if agent.owner_id != owner.pk:
-        raise CliError(f"The agent {slug!r} belongs to somebody else: rename it in the admin.")
+        raise CliError(f"The agent {slug!r} belongs to another user. Rename it in the admin.")
     defaults = Agent()
     agent.system_prompt = prompt_with(agent.system_prompt, options["instructions"], agent.name)
     agent.provider = options["provider"] or ""
@@ -107,14 +107,14 @@ def _set(agent: Agent, option: str, value: Any, flag: str) -> None:
     if is_option(option):
         setattr(agent, option, value)
     elif value:
-        raise CliError(f"{flag}: the feature that has this option is not installed here.")
+        raise CliError(f"{flag}: the feature with this option is not installed.")
 
 
 def _databases() -> AgentRelation:
     """Return the relation of databases. Raises `CliError` without its feature."""
     relation = relation_named("databases")
     if relation is None:
-        raise CliError("--database: the feature `databases` is not installed here.")
+        raise CliError("--database: the feature `databases` is not installed.")
     return relation
 
 

@@ -18,7 +18,7 @@ from agents.models import Run
 from velproject.cli.commands.runs.display import Display
 
 TEXT_LINES = 3
-"""Lines of a subagent's text that are shown together; its own run shows all of it."""
+"""The most lines of a subagent's text that are shown; its own run shows the full text."""
 HELD_LINES = 200
 _NAME_WIDTH = 30
 
@@ -32,7 +32,7 @@ class _Member:
 class TreeDisplay:
     """Shows the events of one run as `Display` does, and short forms of its subagents' events.
 
-    A subagent's line never breaks the run's own words: it waits for their end.
+    A line of a subagent never interrupts the text of the run.
     """
 
     def __init__(self, run_id: str, display: Display) -> None:
@@ -74,7 +74,7 @@ class TreeDisplay:
         child = data["child_run_id"]
         label = self._add(parent, child, str(data["name"]))
         task = one_line(str(data.get("task", "")), LINE_WIDTH)
-        self._line(parent, f"⤷ {label} begins (run {child}): {task}", "dim")
+        self._line(parent, f"⤷ {label} starts (run {child}): {task}", "dim")
 
     def _finished(self, parent: str, data: dict[str, Any]) -> None:
         member = self._members.get(data["child_run_id"])

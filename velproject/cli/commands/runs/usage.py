@@ -22,19 +22,21 @@ with late_imports:
     from agents.selectors.usage import DayUsage, usage_by_day, zone_of
 
 
-@click.command(short_help="Show tokens and cost by day.")
+@click.command(short_help="Show tokens and cost per day.")
 @with_database
 @json_option
-@click.option("--days", type=click.IntRange(1, 366), default=30, show_default=True)
+@click.option(
+    "--days", type=click.IntRange(1, 366), default=30, show_default=True, help="Days to show."
+)
 def usage(as_json: bool, days: int) -> None:
-    """Show the models' usage in the runs that you may see, by day, agent, user and model."""
+    """Show the usage of the runs that you can see, by day, agent, user and model."""
     rows = usage_by_day(local_user(), days, zone_of(settings.TIME_ZONE))
     if as_json:
         for row in rows:
             print(json.dumps(as_data(row)))
         return
     if not rows:
-        print("Nothing was used.", file=sys.stderr)
+        print("No usage in this period.", file=sys.stderr)
         return
     print_table(
         ("DAY", "CALLS", "TOKENS", "COST", "AGENT", "USER", "MODEL"),

@@ -91,7 +91,7 @@ def _check_select(connection: Any, text: str) -> None:
     duckdb = _duckdb()
     statements = connection.extract_statements(text)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise QueryFailed("One SELECT, VALUES, FROM or WITH … SELECT is possible, nothing else.")
+        raise QueryFailed("Expected exactly one SELECT, VALUES, FROM or WITH … SELECT.")
 
 
 def load() -> None:

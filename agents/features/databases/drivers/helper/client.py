@@ -206,7 +206,7 @@ class _Operation:
             )
         how = f"by {signal.Signals(ending).name}" if ending else "without an answer"
         return QueryFailed(
-            f"The process that ran the statement ended {how}. It may have needed more memory than "
-            "a statement may have: select fewer rows, or parts of long values.",
+            f"The process that ran the statement ended {how}. It may have reached the memory limit "
+            "of a statement: select fewer rows, or parts of long values.",
             "memory",
         )

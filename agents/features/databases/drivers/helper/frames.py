@@ -93,7 +93,7 @@ class Channel:
 
 
 def encoded(message: Any) -> bytes:
-    """The message as JSON. Raises TypeError for a value that cannot be sent."""
+    """Return the message as JSON. Raises TypeError for a value that cannot be sent."""
     return json.dumps(message, default=_to_json).encode()
 
 

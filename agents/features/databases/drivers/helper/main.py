@@ -62,7 +62,7 @@ def main(worker: int, dialect: str) -> None:
 
 
 def _take_over_pipes() -> Channel:
-    """The pipes, on other numbers than those to which libraries print."""
+    """Return the pipes, on other numbers than those to which libraries print."""
     channel = Channel(os.dup(0), os.dup(1))
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -72,7 +72,7 @@ def _take_over_pipes() -> Channel:
 
 
 def _listen_for_cancel() -> cancellation.Cancellation:
-    """A thread takes the signal: a handler would wait until the driver returns.
+    """Take the signal on a thread: a handler would wait until the driver returns.
 
     A cancelled helper is not reused, so this happens once.
     """
@@ -115,7 +115,7 @@ def _answer(
 
 
 def _bounded(answer: dict[str, Any], target: Any) -> dict[str, Any]:
-    """The answer, unless the worker would not read it. QueryFailed then."""
+    """Return the answer. Raises QueryFailed if the worker would not read it."""
     if len(encoded(answer)) + 100 > messages.longest(target):
         raise QueryFailed("The result is too long: select fewer columns.", "too_much")
     return answer

@@ -66,7 +66,7 @@ class Helper:
         return self._channel.reading
 
     def send(self, message: Any, deadline: float) -> None:
-        """Raises `Closed` or `Late`."""
+        """Send a message. Raises `Closed` or `Late`."""
         self._channel.send(message, deadline)
 
     def receive(self, most: int, deadline: float) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class Helper:
         self._process.stdout.close()
 
     def ending(self) -> int | None:
-        """The signal by which it ended, or None."""
+        """Return the signal that ended it, or None."""
         try:
             code = self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:

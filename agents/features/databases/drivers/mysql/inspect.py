@@ -14,8 +14,8 @@ from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget, is_hidden
 from sandbox.cancellation import Cancellation
 
-# MariaDB has expressions as defaults: the word NULL is none, the text is quoted.
-# Only columns with a SELECT privilege: the catalogue also has those that may only be written.
+# MariaDB has expressions as defaults: the word NULL means no default, texts are quoted. Only
+# columns with a SELECT privilege: the catalogue also has those that may only be written.
 _COLUMNS = f"""
 SELECT c.TABLE_SCHEMA, c.TABLE_NAME, c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE,
   IF(VERSION() LIKE '%MariaDB%' AND BINARY c.COLUMN_DEFAULT = 'NULL', NULL, c.COLUMN_DEFAULT),

@@ -132,7 +132,7 @@ def literal(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise QueryFailed("A parameter is no finite number.", "invalid")
+            raise QueryFailed("A parameter is not a finite number.", "invalid")
         return f"{value!r}e0" if "e" not in repr(value) else repr(value)
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
@@ -176,14 +176,14 @@ def _check_grants(session: MysqlSession, target: DatabaseTarget) -> None:
     if excess:
         more = ", …" if len(excess) > _NAMES else ""
         raise QueryFailed(
-            f"The account of {target.name} may do more than read ({', '.join(excess[:_NAMES])}"
-            f"{more}) and is not lent to agents. {HOW_TO_MAKE_ONE}",
+            f"The account of {target.name} has more permissions than reading "
+            f"({', '.join(excess[:_NAMES])}{more}), so agents cannot use it. {HOW_TO_MAKE_ONE}",
             "privileged",
         )
     if session.execute(_READABLE_ACCOUNTS):
         raise QueryFailed(
-            f"The account of {target.name} may read the server's own tables (mysql.*), where "
-            "passwords of accounts lie: grant SELECT on single databases, not on *.*. "
+            f"The account of {target.name} may read the server's own tables (mysql.*), which "
+            "contain passwords of accounts: grant SELECT on single databases, not on *.*. "
             f"{HOW_TO_MAKE_ONE}",
             "privileged",
         )
@@ -194,7 +194,7 @@ def powers(grant: str) -> set[str]:
     line = _COLUMNS.sub("", _QUOTED.sub("``", grant))
     found = _GRANT.fullmatch(line)
     if found is None:
-        return set() if _GIVES_NOTHING.fullmatch(line) else {"what is not known"}
+        return set() if _GIVES_NOTHING.fullmatch(line) else {"an unknown privilege"}
     named = {name.strip() for name in found["what"].split(",")} - _READING
     if "GRANT OPTION" in found["rest"]:
         named.add("GRANT OPTION")
@@ -211,9 +211,9 @@ def _check_hidden(session: MysqlSession, target: DatabaseTarget) -> None:
     if readable:
         more = ", …" if len(readable) > _NAMES else ""
         raise QueryFailed(
-            f"{target.name} cannot be queried: its account can read columns that are to be hidden "
+            f"{target.name} cannot be queried: its account can read hidden columns "
             f"({', '.join(readable[:_NAMES])}{more}). REVOKE SELECT on their tables and databases, "
-            "then GRANT SELECT (column, …) ON table for those that may be read.",
+            "then GRANT SELECT (column, …) ON table for the other columns.",
             "hidden_column",
         )
 
@@ -271,7 +271,7 @@ def told_by_mysql(target: DatabaseTarget) -> Iterator[None]:
                 "timeout",
             ) from None
         if number == _SYNTAX:
-            text += "\nOne SELECT, VALUES, TABLE or WITH … SELECT is possible, nothing else."
+            text += "\nExpected exactly one SELECT, VALUES, TABLE or WITH … SELECT."
         raise QueryFailed(
             text or "The connection is closed.", "connection" if number in _AWAY else "database"
         ) from None

@@ -10,10 +10,10 @@ import psycopg
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.target import DatabaseTarget
 
-_READABLE = "One SELECT, VALUES, TABLE or WITH … SELECT is possible, nothing else."
+_READABLE = "Expected exactly one SELECT, VALUES, TABLE or WITH … SELECT."
 _WRITABLE = (
-    "One SELECT, INSERT, UPDATE, DELETE or MERGE is possible, nothing else. Create and alter "
-    "tables with a client of the database."
+    "Expected exactly one SELECT, INSERT, UPDATE, DELETE or MERGE. Create and alter tables with a "
+    "database client."
 )
 _CONFLICTS = ("40001", "40P01")
 """SQLSTATE of transactions that conflicted with another one. The server has rolled them back."""

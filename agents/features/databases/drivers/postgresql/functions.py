@@ -101,9 +101,9 @@ def check_reading(connection: Connection, target: DatabaseTarget, text: str) -> 
             "routine",
         )
     raise QueryFailed(
-        f"The statement calls {shown}, which is volatile: it could have effects that no "
-        "transaction takes back. A function of the database's owner that only reads can be "
-        "declared so: ALTER FUNCTION … STABLE.",
+        f"The statement calls {shown}, which is volatile: it could have effects that a rollback "
+        "does not undo. The database's owner can declare a function that only reads: ALTER "
+        "FUNCTION … STABLE.",
         "routine",
     )
 
@@ -119,7 +119,7 @@ def called_names(text: str) -> set[str]:
 def _texts_are_plain(text: str) -> bool:
     """Return whether all statements given as text are literals, which `called_names` reads.
 
-    This includes statements inside such a literal.
+    This includes statements inside these literals.
     """
     named = re.findall(rf"(?i)(?:{_RUNS_TEXT})", text)
     return len(named) == len(_GIVEN_TEXT.findall(text))

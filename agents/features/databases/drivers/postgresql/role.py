@@ -92,8 +92,8 @@ def _check_database(
         server = None
     if server is None or server[0] == own.server:
         raise QueryFailed(
-            f"{target.name} is Vel's own database, which no agent may query, or cannot be told "
-            "from it (GRANT EXECUTE ON FUNCTION pg_control_system() lets Vel look).",
+            f"{target.name} is Vel's own database, which agents cannot query, or Vel cannot check "
+            "this (it needs GRANT EXECUTE ON FUNCTION pg_control_system()).",
             "own_database",
         )
 
@@ -112,7 +112,7 @@ def _check_powers(connection: psycopg.Connection[Any], target: DatabaseTarget) -
             else f"a member of {name}"
         )
         raise QueryFailed(
-            f"The role of {target.name} is {what}, or can become so, and is not lent to agents. "
+            f"The role of {target.name} is {what}, or can become so, so agents cannot use it. "
             f"{HOW_TO_MAKE_ONE}",
             "privileged",
         )
@@ -120,9 +120,8 @@ def _check_powers(connection: psycopg.Connection[Any], target: DatabaseTarget) -
     if functions:
         more = ", …" if len(functions) > _NAMES else ""
         raise QueryFailed(
-            f"The role of {target.name} may call {', '.join(functions[:_NAMES])}{more}, whose "
-            "effects no transaction takes back. REVOKE EXECUTE on them FROM PUBLIC and from the "
-            "role.",
+            f"The role of {target.name} may call {', '.join(functions[:_NAMES])}{more}. A rollback "
+            "does not undo their effects. REVOKE EXECUTE on them FROM PUBLIC and from the role.",
             "privileged",
         )
 
@@ -137,8 +136,8 @@ def _check_hidden(connection: psycopg.Connection[Any], target: DatabaseTarget) -
     if readable:
         more = ", …" if len(readable) > _NAMES else ""
         raise QueryFailed(
-            f"{target.name} cannot be queried: its role can read columns that are to be hidden "
+            f"{target.name} cannot be queried: its role can read hidden columns "
             f"({', '.join(readable[:_NAMES])}{more}). REVOKE SELECT on their tables, then GRANT "
-            "SELECT (column, …) ON table for those that may be read.",
+            "SELECT (column, …) ON table for the other columns.",
             "hidden_column",
         )

@@ -123,7 +123,7 @@ def _checked_tables(
         table = WrittenTable(oid, schema, name, kind, size, readable, tuple(columns))
         if kind not in ("r", "p") or rules or schema.startswith("pg_"):
             raise QueryFailed(
-                f"{table.shown} is no ordinary table, or has rules: it cannot be written.",
+                f"{table.shown} is not an ordinary table, or has rules, so it cannot be written.",
                 "configuration",
             )
         if not target.allow_routines:
@@ -142,7 +142,8 @@ def _checked_tables(
 
 def _hidden(table: str) -> QueryFailed:
     return QueryFailed(
-        f"{table} has hidden columns: it cannot be written, nor what it refers to.",
+        f"{table} has hidden columns, so this table and the tables that it refers to cannot be "
+        "written.",
         "hidden_column",
     )
 
@@ -262,8 +263,8 @@ def refuse_routines(target: DatabaseTarget, what: str, names: list[str]) -> None
     """Raise QueryFailed if there are any names."""
     if names:
         raise QueryFailed(
-            f"The statement {what} {', '.join(names[:5])}{', …' if len(names) > 5 else ''}. Trying "
-            f"it would run that, and the connection {target.name} does not allow it: an operator "
-            "can.",
+            f"The statement {what} {', '.join(names[:5])}{', …' if len(names) > 5 else ''}. A "
+            f"trial would run this code, which the connection {target.name} does not allow. An "
+            "operator can allow it.",
             "routine",
         )

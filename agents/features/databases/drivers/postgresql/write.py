@@ -76,11 +76,11 @@ def _commit(connection: Connection, target: DatabaseTarget) -> None:
         if problem.sqlstate is not None and not connection.closed:
             raise  # the server refused the commit
         raise OutcomeUnknown(
-            f"{target.name} was told to keep the change and did not answer: whether it was made is "
-            "not known. Look at the rows before you repeat it."
+            f"{target.name} did not confirm the commit, so it is unknown whether the change was "
+            "made. Look at the rows before you repeat it."
         ) from None
     if status != "COMMIT":
-        raise QueryFailed("The database took the change back; nothing was written.", "database")
+        raise QueryFailed("The database rolled the change back; nothing was written.", "database")
 
 
 def _run(
@@ -136,7 +136,8 @@ def _execute(
         if not kept.add(cells_of(found, 0, forms)):
             connection.close()  # otherwise psycopg would read all other rows
             raise QueryFailed(
-                "It returns more than the connection allows: return less.", "too_much"
+                "It returns more than the limit of the connection: return fewer rows or columns.",
+                "too_much",
             )
     return kept.result() if kept is not None else QueryResult()
 
@@ -152,7 +153,7 @@ def _changed(
     """Return the changed tables, without their rows."""
     unknown = sorted(set(counts) - {table.oid for table in looked.tables})
     if unknown and not target.allow_routines:
-        raise QueryFailed("It changes tables that cannot be shown, so it cannot be made.", "unseen")
+        raise QueryFailed("It changes tables that cannot be shown for approval.", "unseen")
     changed = [
         _table(table.shown, table.columns, counts[table.oid], _why_unseen(table))
         for table in looked.tables

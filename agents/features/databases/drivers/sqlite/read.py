@@ -120,19 +120,19 @@ def path_of(target: DatabaseTarget, own: OwnDatabase) -> str:
     url = parsed(target)
     path = url.database or ""
     if url.query or path.startswith("file:"):
-        raise QueryFailed(f"The URL of {target.name} may have no options.", "configuration")
+        raise QueryFailed(f"The URL of {target.name} must not have options.", "configuration")
     if not path or path == ":memory:":
         raise QueryFailed(f"The URL of {target.name} names no file.", "configuration")
     path = os.path.realpath(path)
     try:
         found = os.stat(path)
     except OSError:
-        raise QueryFailed(f"The file of {target.name} is not there.", "configuration") from None
+        raise QueryFailed(f"The file of {target.name} does not exist.", "configuration") from None
     if not stat.S_ISREG(found.st_mode):
         raise QueryFailed(f"The file of {target.name} is no regular file.", "configuration")
     if own.is_file(path):
         raise QueryFailed(
-            f"{target.name} is Vel's own database, which no agent may query.", "own_database"
+            f"{target.name} is Vel's own database, which agents cannot query.", "own_database"
         )
     return path
 
@@ -159,13 +159,13 @@ def begin_reading(connection: sqlite3.Connection, target: DatabaseTarget, own: O
         if "unable to open" not in str(problem):
             raise
         raise QueryFailed(
-            f"{target.name} cannot be opened for reading. In WAL mode SQLite needs a directory in "
-            "which it may write: allow that, or run PRAGMA journal_mode=DELETE on the database.",
+            f"{target.name} cannot be opened for reading. In WAL mode SQLite must be able to write "
+            "to the directory: allow this, or run PRAGMA journal_mode=DELETE on the database.",
             "configuration",
         ) from None
     opened = connection.execute("PRAGMA database_list").fetchall()
     if len(opened) != 1 or own.is_file(opened[0][2]):
-        raise QueryFailed(f"{target.name} is not the file it was.", "own_database")
+        raise QueryFailed(f"{target.name} was replaced by another file.", "own_database")
 
 
 def limit(connection: sqlite3.Connection) -> None:

@@ -112,14 +112,16 @@ def _run(
             for row in cursor:
                 if not kept.add(tuple(map(form, row))):
                     raise QueryFailed(
-                        "It returns more than the connection allows: return less.", "too_much"
+                        "It returns more than the limit of the connection: return fewer rows or "
+                        "columns.",
+                        "too_much",
                     )
             returned = kept.result()
     except sqlite3.OperationalError as problem:
         if "user-defined function raised exception" in str(problem):
             raise QueryFailed(
-                f"It changes more than the connection allows at once ({target.max_rows:,} rows, "
-                f"{target.max_bytes:,} bytes): change fewer.",
+                f"It changes more than the limit of the connection ({target.max_rows:,} rows, "
+                f"{target.max_bytes:,} bytes): change fewer rows in one statement.",
                 "too_much",
             ) from None
         raise
@@ -128,7 +130,7 @@ def _run(
         raise QueryFailed("The statement ended its transaction; nothing was written.", "database")
     changed = recorder.changed()
     if sum(sum(table.counts) for table in changed) < connection.total_changes - before:
-        raise QueryFailed("It changes rows that cannot be shown, so it cannot be made.", "unseen")
+        raise QueryFailed("It changes rows that cannot be shown for approval.", "unseen")
     return Changes(changed, returned)
 
 
@@ -145,7 +147,7 @@ def _open(target: DatabaseTarget, own: OwnDatabase) -> Iterator[sqlite3.Connecti
         connection.execute("BEGIN IMMEDIATE")
         opened = connection.execute("PRAGMA database_list").fetchall()
         if len([row for row in opened if row[1] != "temp"]) != 1 or own.is_file(opened[0][2]):
-            raise QueryFailed(f"{target.name} is not the file it was.", "own_database")
+            raise QueryFailed(f"{target.name} was replaced by another file.", "own_database")
         yield connection
     finally:
         with suppress(sqlite3.Error):
@@ -187,8 +189,8 @@ def _size_for_copy(source: sqlite3.Connection, target: DatabaseTarget) -> int:
     size: int = pages * source.execute("PRAGMA page_size").fetchone()[0]
     if size > COPIED_BYTES:
         raise QueryFailed(
-            f"{target.name} cannot be written: it has {size:,} bytes, and a statement is tried on "
-            f"a copy, for which {COPIED_BYTES:,} bytes are the limit.",
+            f"{target.name} cannot be written: it has {size:,} bytes, and statements are tried on "
+            f"a copy of at most {COPIED_BYTES:,} bytes.",
             "configuration",
         )
     # The worker that started this process has set the variable.

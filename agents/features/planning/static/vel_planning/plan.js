@@ -1,4 +1,4 @@
-// The plan beside the transcript of a run.
+// Shows the plan beside the transcript of a run.
 
 import * as types from "../agents/web/event_types.js";
 import { element, setText } from "../agents/web/text.js";

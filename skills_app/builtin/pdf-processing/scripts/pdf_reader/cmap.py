@@ -1,4 +1,4 @@
-"""CMaps: from the bytes of a string to codes, and from codes to characters."""
+"""CMaps, which map the bytes of a string to codes, and codes to characters."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pdf_reader.encodings import spread
 from pdf_reader.syntax import END, Operator, Parser
 
 MAX_MAPPED = 200_000
-"""Codes of one map; a range of a few bytes can name four thousand million."""
+"""Limit of the codes of one map; a range of a few bytes can name four thousand million."""
 
 
 class CMap:
-    """`unicode` is code → text, `cids` code → glyph number, `lengths` the bytes that a code has.
+    """`unicode` is code → text, `cids` code → glyph number, `lengths` the bytes of a code.
 
-    Reading stops without an error at what is damaged: what was read counts.
+    Reading stops at damaged data without an error and keeps the part before.
     """
 
     def __init__(self, data: bytes = b"") -> None:
@@ -28,7 +28,7 @@ class CMap:
         return sorted({length for length, _, _ in self.spaces})
 
     def split(self, data: bytes) -> list[tuple[int, int]]:
-        """(code, number of its bytes) of a string, by the code space ranges; else two bytes."""
+        """Split a string into (code, number of bytes) by the code space ranges, else by 2 bytes."""
         if not self.spaces:
             return [
                 (int.from_bytes(data[at : at + 2], "big"), 2) for at in range(0, len(data) - 1, 2)
@@ -85,7 +85,7 @@ class CMap:
             for at, text in enumerate(first[: high - low + 1]):
                 self._map(low + at, text)
         elif isinstance(first, bytes) and first:
-            # The last character counts up.
+            # Only the last character increases.
             start = first.decode("utf-16-be", "replace")
             for at in range(min(high - low + 1, MAX_MAPPED)):
                 point = ord(start[-1]) + at

@@ -1,4 +1,4 @@
-"""What a page shows: its characters with their places, in the order in which they are drawn."""
+"""The characters of a page with their positions, in drawing order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pdf_reader.fonts import UNKNOWN, CompositeFont, Font, read_font
 from pdf_reader.syntax import END, Operator, Parser, Stream
 
 MAX_FORMS = 12
-"""Forms in forms."""
+"""Limit of nested forms."""
 MAX_CHARACTERS = 2_000_000
 MAX_OPERATIONS = 20_000_000
 
@@ -22,9 +22,9 @@ IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Character:
-    """`x` to `end` on the line at height `y`, in points, as the text itself runs.
+    """A character from `x` to `end` at height `y`, in points, in the direction of the text.
 
-    `turned` says in which direction that is: 0, 90, 180 or 270 degrees.
+    `turned` is this direction: 0, 90, 180 or 270 degrees.
     """
 
     text: str
@@ -50,9 +50,10 @@ class _State:
 
 @dataclass
 class PageText:
-    """`pictures` and `unknown` count what cannot be read; `problems` tell what is damaged.
+    """The text of a page. `pictures` and `unknown` count unreadable parts.
 
-    `invisible` counts characters that the file says not to draw; they are among the others.
+    `problems` lists damage. `invisible` counts characters that are not drawn; `characters`
+    includes them.
     """
 
     characters: list[Character] = field(default_factory=list)
@@ -74,7 +75,7 @@ def multiply(a: Matrix, b: Matrix) -> Matrix:
 
 
 def read_page(document: Document, page: dict[str, Any]) -> PageText:
-    """All characters of a page. Damage ends the reading of its part, and is told."""
+    """Read a page's characters. Damage ends the reading of its part and is reported."""
     reader = _Reader(document)
     turn = document.get(page, "Rotate", 0)
     angle = -math.radians(turn % 360) if isinstance(turn, int) else 0.0
@@ -114,7 +115,7 @@ class _Reader:
                     continue
                 self._operations += 1
                 if self._operations > MAX_OPERATIONS or len(self.found.characters) > MAX_CHARACTERS:
-                    raise PdfError("A page draws more than can be read; its rest is left out.")
+                    raise PdfError("A page draws too many characters; the rest is left out.")
                 if item == "q":
                     if len(saved) < 500:
                         saved.append(replace(state))
@@ -239,7 +240,7 @@ class _Reader:
 
 
 def _skip_picture(parser: Parser) -> None:
-    """To behind `EI` of a picture in the content, whose bytes may look like anything."""
+    """Move behind `EI` of a picture in the content. Its bytes may resemble operators."""
     while (item := parser.next()) is not END and item != "ID":
         pass
     at = parser.position + 1

@@ -1,4 +1,4 @@
-"""A PDF file: finding its objects, its pages, and what it says of itself."""
+"""A PDF file: its objects, its pages and its metadata."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _INHERITED = ("Resources", "MediaBox", "Rotate")
 
 
 class Document:
-    """Objects are read when they are asked for. `notes` tell what was mended on the way.
+    """A document that reads its objects on demand. `notes` lists repairs.
 
-    Raises `NotAPdf`, and `Encrypted` before anything but the cross-references is read.
+    Raises `NotAPdf`, and `Encrypted` after reading only the cross-references.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -52,7 +52,7 @@ class Document:
         return isinstance(self.get(self.catalog, "Pages"), dict)
 
     def _rebuild(self) -> None:
-        """Find the objects by looking for them, as viewers do with damaged files."""
+        """Search for the objects, as viewers do with damaged files."""
         self._rebuilt = True
         self.notes.append("Its table of objects is damaged; the objects were searched for.")
         self._objects.clear()
@@ -71,7 +71,7 @@ class Document:
     # Objects
 
     def resolve(self, value: Any) -> Any:
-        """`value`, or what it refers to. What is missing or damaged is None, as null is."""
+        """Return `value` or its target. Missing or damaged objects are None, like null."""
         for _ in range(20):
             if not isinstance(value, Reference):
                 return value
@@ -79,7 +79,7 @@ class Document:
         return None
 
     def get(self, holder: Any, key: str, default: Any = None) -> Any:
-        """The resolved entry of a dictionary or of a stream's head."""
+        """Return the resolved entry of a dictionary or of a stream's head."""
         head = holder.head if isinstance(holder, Stream) else holder
         value = self.resolve(head.get(key)) if isinstance(head, dict) else None
         return default if value is None else value
@@ -114,7 +114,7 @@ class Document:
         return self._parse_at(found.end())
 
     def _parse_at(self, position: int) -> Any:
-        """The object at `position`, behind `obj`."""
+        """Parse the object at `position`, behind `obj`."""
         parser = Parser(self.data, position)
         value = parser.next()
         if not isinstance(value, dict):
@@ -167,7 +167,7 @@ class Document:
             return []
 
     def decoded(self, stream: Stream) -> bytes:
-        """The stream's bytes behind its filters. Raises `PdfError`, `Unsupported`."""
+        """Return the stream's bytes after its filters. Raises `PdfError` or `Unsupported`."""
         filters = _as_list(self.get(stream, "Filter", self.get(stream, "F")))
         given = _as_list(self.get(stream, "DecodeParms", self.get(stream, "DP")))
         given += [None] * (len(filters) - len(given))
@@ -182,7 +182,7 @@ class Document:
         if len(self.notes) < 20 and words not in self.notes:
             self.notes.append(words)
 
-    # What is in it
+    # Contents
 
     @property
     def catalog(self) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class Document:
 
     @property
     def pages(self) -> list[dict[str, Any]]:
-        """The pages in their order, each with what it inherits. A page may be damaged."""
+        """Return the pages in order, with inherited entries. A page may be damaged."""
         if not hasattr(self, "_pages"):
             self._pages = list(self._walk(self.catalog.get("Pages"), {}, set()))
         return self._pages
@@ -224,7 +224,7 @@ class Document:
 
     @property
     def information(self) -> dict[str, str]:
-        """Title, Author and so on, as text."""
+        """Return Title, Author and so on, as text."""
         info = self.resolve(self.trailer.get("Info"))
         found: dict[str, str] = {}
         for key, value in (info if isinstance(info, dict) else {}).items():
@@ -252,6 +252,6 @@ def _what_it_looks_like(data: bytes) -> str:
     if not data:
         return "The file is empty."
     kind = next((words for start, words in known if data.lstrip().startswith(start)), "")
-    return "The file is no PDF: it does not begin with %PDF-" + (
+    return "The file is not a PDF: it does not start with %PDF-" + (
         f"; it looks like {kind}." if kind else "."
     )

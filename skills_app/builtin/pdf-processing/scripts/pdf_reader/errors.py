@@ -1,23 +1,23 @@
-"""What can be wrong with a file. Each message says what to do."""
+"""Errors about a file."""
 
 from __future__ import annotations
 
 
 class PdfError(Exception):
-    """Base. `exit_code` is the script's."""
+    """Base class. `exit_code` is that of the script."""
 
     exit_code = 3
 
 
 class NotAPdf(PdfError):
-    """Something else, or too little of one to find a page."""
+    """Not a PDF, or too damaged to find a page."""
 
 
 class Encrypted(PdfError):
-    """The password, or what could use it, is missing."""
+    """The password, or a package that can use it, is missing."""
 
     exit_code = 4
 
 
 class Unsupported(PdfError):
-    """A filter that no text passes through, such as JPEG."""
+    """A filter that contains no text, such as JPEG."""

@@ -1,4 +1,4 @@
-"""What lies between the bytes in the file and those that count."""
+"""Decode the filters of streams."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from pdf_reader.errors import PdfError, Unsupported
 
 MAX_DECODED = 128 * 1024 * 1024
-"""Bytes of one stream after its filters. A few kilobytes of zeros can become gigabytes."""
+"""Limit of a decoded stream in bytes. A few kilobytes can expand to gigabytes."""
 
 
 def decode(raw: bytes, filters: list[str], parameters: list[dict[str, Any]]) -> bytes:
-    """`raw` through all `filters`. Raises `Unsupported` for pictures, `PdfError` for damage."""
+    """Apply all `filters` to `raw`. Raises `Unsupported` for pictures, `PdfError` for damage."""
     data = raw
     for name, given in zip(filters, parameters, strict=True):
         if name in ("FlateDecode", "Fl"):
@@ -30,7 +30,7 @@ def decode(raw: bytes, filters: list[str], parameters: list[dict[str, Any]]) -> 
         elif name in ("RunLengthDecode", "RL"):
             data = _run_length(data)
         else:
-            raise Unsupported(f"The filter {name} holds no text.")
+            raise Unsupported(f"The filter {name} contains no text.")
     return data
 
 
@@ -40,7 +40,7 @@ def _number(given: dict[str, Any], key: str, default: int) -> int:
 
 
 def _inflate(data: bytes) -> bytes:
-    """What can be had of a damaged stream too: a missing end costs the end only."""
+    """Decompress `data`. If its end is damaged, return the part before."""
     inflater = zlib.decompressobj()
     parts: list[bytes] = []
     try:
@@ -82,7 +82,7 @@ def _unpredict(data: bytes, given: dict[str, Any]) -> bytes:
     step = max(1, colors * bits // 8)
     if predictor == 2:
         if bits != 8:
-            raise Unsupported("TIFF prediction with other than 8 bits holds no text.")
+            raise Unsupported("TIFF prediction with other than 8 bits is not supported.")
         out = bytearray(data)
         for row in range(0, len(out), width):
             for at in range(row + step, min(row + width, len(out))):

@@ -1,4 +1,4 @@
-"""Fonts: which characters a string shows, and how wide they are."""
+"""Fonts: the characters of a string and their widths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PUT = re.compile(rb"dup\s+(\d{1,3})\s*/(\S+)\s+put")
 
 @dataclass(frozen=True)
 class Glyph:
-    """`width` in thousandths of the font size. `text` is `UNKNOWN` where nothing tells it."""
+    """A glyph. `width` is in thousandths of the font size. `text` may be `UNKNOWN`."""
 
     text: str
     width: float
@@ -68,7 +68,7 @@ class Font:
         return codes
 
     def _built_in(self, head: dict[str, Any]) -> dict[int, str]:
-        """The font's own encoding: what a Type 1 program says of itself, else the usual one."""
+        """Return the font's own encoding: that of its Type 1 program, else the usual one."""
         descriptor = self._document.get(head, "FontDescriptor", {})
         program = self._document.get(descriptor, "FontFile")
         if isinstance(program, Stream):
@@ -82,7 +82,7 @@ class Font:
         flags = self._document.get(descriptor, "Flags", 0)
         embedded = any(key in descriptor for key in ("FontFile", "FontFile2", "FontFile3"))
         if isinstance(flags, int) and flags & 4 and embedded:
-            # A symbolic font of its own: ASCII is a fair guess, what is above it is not.
+            # A symbolic font: its codes are probably ASCII up to 126.
             return {code: chr(code) for code in range(32, 127)}
         subtype = self._document.get(head, "Subtype")
         return dict(WIN_ANSI if subtype == "TrueType" else STANDARD)
@@ -154,7 +154,7 @@ class CompositeFont:
 
 
 def read_font(document: Document, head: Any) -> Font | CompositeFont:
-    """The font of a resource; something usable also where the file has nonsense."""
+    """Return the font of a resource, and a usable font also for invalid data."""
     head = document.resolve(head)
     head = head if isinstance(head, dict) else {}
     if document.get(head, "Subtype") == "Type0":

@@ -18,10 +18,10 @@ _KINDS = {"Tx": "text", "Ch": "choice", "Btn": "button", "Sig": "signature"}
 
 @dataclass(frozen=True)
 class Field:
-    """`name` is whole, with the names above it: `address.street`.
+    """A field. `name` includes the names of its parents: `address.street`.
 
-    `value` is text, a list for several choices, True or False for a check box, None when empty.
-    `page` counts from 1; None where the file does not tell.
+    `value` is text, a list for several choices, True or False for a check box, None if empty.
+    `page` starts at 1; None if unknown.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Field:
 
 
 def read_fields(document: Document) -> list[Field]:
-    """All fields in the order of the form; an empty list for a file without a form."""
+    """Return all fields in the order of the form."""
     form = document.get(document.catalog, "AcroForm", {})
     pages = _page_of_widgets(document)
     found: list[Field] = []
@@ -72,7 +72,7 @@ def read_fields(document: Document) -> list[Field]:
 
 
 def has_xfa(document: Document) -> bool:
-    """Whether there is a form of the other sort, which only Adobe's programs show."""
+    """Return whether the file has an XFA form, which only Adobe's programs show."""
     return "XFA" in (document.get(document.catalog, "AcroForm", {}) or {})
 
 
@@ -132,7 +132,7 @@ def _option(document: Document, given: Any) -> str:
 
 
 def _states(document: Document, widgets: list[Any]) -> list[str]:
-    """What a box or a group of buttons can be set to: the names of their appearances."""
+    """Return the possible values of a box or a group of buttons: names of appearances."""
     states: list[str] = []
     for widget in widgets:
         normal = document.get(document.get(widget, "AP", {}), "N", {})

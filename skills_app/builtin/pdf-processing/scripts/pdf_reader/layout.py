@@ -1,4 +1,4 @@
-"""From characters with places to lines, and to the columns of tables."""
+"""Build lines and table columns from characters with positions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pdf_reader.content import Character
 
 WORD_GAP = 0.16
-"""Of the font size: a gap that a space would leave. Kerning stays below, justified text above."""
+"""A gap as wide as a space, relative to the font size. Kerning is below, justified text above."""
 CELL_GAP = 1.0
-"""Of the font size: a gap that no sentence has."""
+"""A gap too wide for a sentence, relative to the font size."""
 LINE_STEP = 0.5
-"""Of the font size: what is higher or lower than this is another line."""
+"""The vertical distance of another line, relative to the font size."""
 PARAGRAPH_STEP = 1.75
 
 
@@ -27,7 +27,7 @@ class Segment:
 
 
 def text_in_drawing_order(characters: list[Character]) -> str:
-    """The text as the file holds it: column after column, where programs write it so."""
+    """Return the text in the order of the file, for example column after column."""
     lines: list[str] = []
     line: list[str] = []
     last: Character | None = None
@@ -49,7 +49,7 @@ def text_in_drawing_order(characters: list[Character]) -> str:
 
 
 def tidy(lines: list[str]) -> str:
-    """Without runs of empty lines and what no text has: NUL, other controls, soft hyphens."""
+    """Remove repeated empty lines, control characters and soft hyphens."""
     cleaned: list[str] = []
     for line in "\n".join(lines).split("\n"):
         line = "".join(
@@ -61,7 +61,7 @@ def tidy(lines: list[str]) -> str:
 
 
 def segments_by_line(characters: list[Character]) -> list[list[Segment]]:
-    """Upright text in rows from top to bottom, each from left to right, cut at large gaps."""
+    """Return upright text in rows from top to bottom, cut at large gaps."""
     upright = sorted(
         (each for each in characters if each.turned == 0), key=lambda each: (-each.y, each.x)
     )
@@ -107,7 +107,7 @@ def _cut(row: list[Character]) -> list[Segment]:
 
 
 def text_in_place(characters: list[Character]) -> str:
-    """The text as it stands on the page, with spaces for the gaps."""
+    """Return the text in the layout of the page, with spaces for gaps."""
     rows = segments_by_line(characters)
     everything = [segment for row in rows for segment in row]
     if not everything:

@@ -1,4 +1,4 @@
-"""From a path to a document, and the arguments that all scripts of this skill have."""
+"""Open a document, and the arguments of all scripts of this skill."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _RANGE = re.compile(r"(\d{1,6})?(-)?(\d{1,6})?")
 def add_arguments(parser: argparse.ArgumentParser, *, pages: bool = True) -> None:
     parser.add_argument("file", help="the PDF file")
     if pages:
-        parser.add_argument("--pages", default="", help="such as 1-3,7 or 5-; all when left out")
+        parser.add_argument("--pages", default="", help="such as 1-3,7 or 5-; default: all")
     parser.add_argument("--password", default="", help="for an encrypted file")
     parser.add_argument("--output", help="write here instead of to stdout")
 
 
 def open_document(path: str, password: str) -> tuple[Path, Document]:
-    """The document. An encrypted one is decrypted with pypdf where that is installed.
+    """Open a document. pypdf decrypts an encrypted one if it is installed.
 
-    Raises `Stop` with the exit code for what is wrong.
+    Raises `Stop` with an exit code.
     """
     file = input_file(path)
     if file.stat().st_size > MAX_BYTES:
@@ -44,7 +44,7 @@ def open_document(path: str, password: str) -> tuple[Path, Document]:
 
 
 def chosen_pages(given: str, count: int) -> list[int]:
-    """Page numbers from 1, in their order, each once. Raises `Stop` for what is not there."""
+    """Return page numbers from 1, sorted, without duplicates. Raises `Stop` for missing pages."""
     if not given:
         return list(range(1, count + 1))
     pages: set[int] = set()
@@ -85,8 +85,8 @@ def _decrypted(data: bytes, path: str, password: str) -> bytes:
         pypdf.PdfWriter(clone_from=reader).write(copy)
     except pypdf.errors.DependencyError:
         raise Stop(
-            f"{path} is encrypted with AES, for which the toolbox needs cryptography beside "
-            "pypdf. Ask for a copy without encryption.",
+            f"{path} is encrypted with AES, for which the toolbox needs pypdf and "
+            "cryptography. Ask for a copy without encryption.",
             ENCRYPTED,
         ) from None
     except Stop:

@@ -1,4 +1,4 @@
-"""Widths of the fonts that every viewer has, which files need not hold. Thousandths of the size."""
+"""Widths of the standard fonts, which files need not contain, in thousandths of the size."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _TIMES = (
     "200 480 541"
 )
 _BOLD = 1.06
-"""A bold face is a little wider; exact enough to see where a word ends."""
+"""A bold face is a little wider. This is exact enough to find the end of a word."""
 
 
 def standard_widths(name: str, codes: dict[int, str]) -> dict[int, float]:
-    """Width by code for the font called `name`. Letters with accents are as wide as without."""
+    """Return the width of each code of the font `name`. Accents do not change a width."""
     if "Courier" in name or "Mono" in name:
         return dict.fromkeys(codes, 600.0)
     listed = _TIMES if "Times" in name or "Serif" in name else _HELVETICA

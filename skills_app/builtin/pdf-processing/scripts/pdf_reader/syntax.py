@@ -1,7 +1,7 @@
-"""Objects of a PDF from its bytes.
+"""Parse the objects of a PDF.
 
 Numbers are int and float, strings are bytes, arrays are lists, dictionaries have str keys; null is
-None. Names, references and operators have classes of their own.
+None. Names, references and operators have their own classes.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Reference:
 
 @dataclass(eq=False)
 class Stream:
-    """`raw` is what lies in the file, before any filter."""
+    """A stream. `raw` contains its bytes in the file, before any filter."""
 
     head: dict[str, Any]
     raw: bytes
 
 
 END = Operator("")
-"""What the end of the data reads as."""
+"""The end of the data."""
 
 _SPACE = rb"\x00\t\n\x0c\r "
 _REGULAR = rb"[^\x00\t\n\x0c\r ()<>\[\]{}/%]"
@@ -65,7 +65,7 @@ _CONSTANTS = {b"true": True, b"false": False, b"null": None}
 
 
 class Parser:
-    """Reads one object after the other from `data`, from `position` on."""
+    """Reads the objects of `data` one by one, starting at `position`."""
 
     def __init__(self, data: bytes, position: int = 0, *, references: bool = True) -> None:
         self.data = data
@@ -73,7 +73,7 @@ class Parser:
         self._references = references
 
     def next(self, depth: int = 0) -> Any:
-        """The next object or operator; `END` when there is none. Raises `PdfError`."""
+        """Return the next object or operator, or `END`. Raises `PdfError`."""
         if depth > MAX_NESTING:
             raise PdfError("Its objects are nested too deeply: the file is damaged.")
         found = _TOKEN.match(self.data, self.position)

@@ -1,4 +1,4 @@
-"""Tables, found by how text is aligned; lines drawn around cells are not looked at."""
+"""Find tables by the alignment of text; drawn lines are ignored."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pdf_reader.layout import Segment
 
 MAX_ROW_STEP = 3.5
-"""Of the font size: a larger step down ends a table."""
+"""The vertical distance that ends a table, relative to the font size."""
 SAME_CELL_STEP = 1.35
 
 
 @dataclass(frozen=True)
 class Table:
-    """`rows` all have as many cells as there are columns. `top` is the height of the first."""
+    """A table. All `rows` have one cell for each column. `top` is the height of the first row."""
 
     rows: list[list[str]]
     top: float
 
 
 def find_tables(rows: list[list[Segment]], *, min_rows: int = 2) -> list[Table]:
-    """Runs of rows with two or more cells that stand in the same columns."""
+    """Find consecutive rows with two or more cells in the same columns."""
     tables: list[Table] = []
     block: list[list[Segment]] = []
     for row in rows:
@@ -39,7 +39,7 @@ def _continues(block: list[list[Segment]], row: list[Segment]) -> bool:
         return False
     if len(row) > 1:
         return True
-    # One piece of text alone: the rest of a cell that goes on, if it stands under one.
+    # A single piece of text continues the cell above it.
     columns = _columns(block)
     over = [at for at, (left, right) in enumerate(columns) if _meets(row[0], left, right)]
     return len(over) == 1 and len(columns) > 1 and step <= SAME_CELL_STEP * above.size

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def as_text(value: Any) -> str:
-    """A text string as PDF writes them: UTF-16 or UTF-8 with a mark, else close to Latin-1."""
+    """Decode a PDF text string: UTF-16 or UTF-8 with a mark, else close to Latin-1."""
     if not isinstance(value, bytes):
         return "" if value is None else str(value)
     if value.startswith((b"\xfe\xff", b"\xff\xfe")):

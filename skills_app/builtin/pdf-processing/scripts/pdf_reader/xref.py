@@ -1,4 +1,4 @@
-"""Where the objects of a file lie."""
+"""Find the positions of a file's objects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ParseAt = Callable[[int], Any]
 
 
 def read_xref(data: bytes, parse_at: ParseAt) -> tuple[Entries, dict[str, Any]]:
-    """(the entries, the trailer). Later sections count before earlier ones. Raises `PdfError`."""
+    """Return (entries, trailer). Later sections have priority. Raises `PdfError`."""
     starts = _START.findall(data, max(0, len(data) - 4096))
     if not starts:
         raise PdfError("The file has no end.")
@@ -49,19 +49,19 @@ def read_xref(data: bytes, parse_at: ParseAt) -> tuple[Entries, dict[str, Any]]:
             continue
         seen.add(offset)
         if not 0 <= offset < len(data):
-            raise PdfError("A table of objects lies outside the file.")
+            raise PdfError("A table of objects is outside the file.")
         found = re.compile(rb"[\x00\t\n\x0c\r ]*xref").match(data, offset)
         section, head = _table(data, found.end()) if found else _stream(data, offset, parse_at)
         for number, entry in section.items():
             entries.setdefault(number, entry)
         for key, value in head.items():
             trailer.setdefault(key, value)
-        # A file for old and new readers has both: the stream counts before what came earlier.
+        # A file for old and new readers has both: the stream has priority over earlier sections.
         for key in ("XRefStm", "Prev"):
             if isinstance(head.get(key), int):
                 waiting.append(head[key])
     if "Root" not in trailer:
-        raise PdfError("The file does not say where its catalogue is.")
+        raise PdfError("The file does not name its catalogue.")
     return {n: entry for n, entry in entries.items() if entry.offset >= 0}, trailer
 
 
@@ -95,7 +95,7 @@ def _stream(data: bytes, offset: int, parse_at: ParseAt) -> tuple[Entries, dict[
     )
     stream = parse_at(found.end()) if found else None
     if not isinstance(stream, Stream) or stream.head.get("Type") != "XRef":
-        raise PdfError("The table of objects is not where the file says.")
+        raise PdfError("The table of objects is not at the position that the file names.")
     return _rows_of(stream), stream.head
 
 
@@ -137,7 +137,7 @@ def _rows_of(stream: Stream) -> Entries:
 
 
 def find_objects(data: bytes, parse_at: ParseAt) -> tuple[Entries, dict[str, Any]]:
-    """Every `n g obj` in the file, the last one of each number, and what trailers there are."""
+    """Return the last `n g obj` of each number in the file, and the trailers."""
     entries: Entries = {}
     trailer: dict[str, Any] = {}
     for found in _OBJECT.finditer(data):

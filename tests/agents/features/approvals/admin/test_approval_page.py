@@ -38,7 +38,7 @@ def group_approver(agent: Agent, name: str = "lea", *, staff: bool = True) -> Us
     return user
 
 
-# What is shown
+# Contents of the page
 
 
 def test_a_call_is_read_and_its_raw_input_is_there():
@@ -51,11 +51,11 @@ def test_a_call_is_read_and_its_raw_input_is_there():
     assert "agents/web/review.css" in text
     assert "⟨U+202E⟩" in text
     assert "\u202e" not in text
-    assert "The input as the agent gave it" in text
+    assert "Original input" in text
     assert "<dt>old_text" in text
 
 
-def test_what_is_too_long_has_both_ends_and_no_editor():
+def test_a_long_input_is_shown_at_both_ends_without_an_editor():
     command = "echo first\n" + "\n" * 600_000 + "echo last"
     request = rows.asked(rows.run(rows.user()), "execute", {"command": command})
     client = client_of(rows.superuser())
@@ -70,7 +70,7 @@ def test_what_is_too_long_has_both_ends_and_no_editor():
     assert len(text) < 1_000_000
 
 
-def test_what_is_too_long_is_not_decided_beside_others():
+def test_a_long_request_is_not_decided_together_with_others():
     olga = rows.user()
     short = rows.asked(rows.run(olga), "execute", {"command": "echo short"})
     long = rows.asked(rows.run(olga), "execute", {"command": "x" * 600_000})
@@ -80,7 +80,7 @@ def test_what_is_too_long_is_not_decided_beside_others():
     page = act(client, "approve_selected", short, long)
 
     assert len(listed.content) < 100_000
-    assert f"{long.pk}: It is too long to be shown beside the others." in text_of(page)
+    assert f"{long.pk}: Too long for this page." in text_of(page)
     assert "echo short" in text_of(page)
 
 
@@ -122,7 +122,7 @@ def test_the_file_is_edited_as_text():
     assert '<tr class="diff-row removed">' in text
 
 
-def test_a_file_that_cannot_be_kept_is_refused_and_what_was_typed_stays():
+def test_an_invalid_file_is_refused_and_the_typed_text_stays():
     request = rows.asked_to_remember(rows.run(rows.user()), "model's")
 
     response = decide(client_of(rows.superuser()), request, "edit", input="long " * 30_000)
@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_kept_is_refused_and_what_was_typed_stays():
     assert request.status == ApprovalStatus.PENDING
 
 
-def test_a_file_that_changed_meanwhile_is_asked_anew_and_the_record_says_so():
+def test_a_changed_file_makes_a_new_request_and_the_record_shows_it():
     run = rows.run(rows.user())
     request = rows.asked_to_remember(run, "mine", operation="append")
     agent_id = run.agent_version.agent_id
@@ -144,7 +144,7 @@ def test_a_file_that_changed_meanwhile_is_asked_anew_and_the_record_says_so():
     response = decide(client, request, "approve")
 
     assert "It is asked anew" in messages_of(response)[0]
-    assert "asked anew: it has changed" in text_of(client.get(page_url(request)))
+    assert "replaced by a new request: it has changed" in text_of(client.get(page_url(request)))
     assert MemoryFile.objects.get().content == "theirs"
 
 
@@ -156,7 +156,7 @@ def test_a_decided_call_is_not_compared_with_the_files_of_today():
 
     text = text_of(client.get(page_url(request)))
 
-    assert "not looked up" in text
+    assert "current content of the file was not read" in text
     assert "Nothing would change" not in text
 
 
@@ -191,7 +191,7 @@ def test_an_approver_of_the_agent_decides_its_requests_without_the_global_permis
     assert (request.decision, request.decided_by, others.decision) == ("approve", lea, "")
 
 
-def test_an_approver_of_one_agent_who_owns_a_run_of_another_does_not_decide_it_here():
+def test_an_approver_of_one_agent_cannot_decide_an_own_run_of_another_here():
     lea = group_approver(rows.agent("mine"))
     own = rows.asked(rows.run(lea, slug="coder"))
     client = client_of(lea)
@@ -206,7 +206,7 @@ def test_an_approver_of_one_agent_who_owns_a_run_of_another_does_not_decide_it_h
     assert own.status == ApprovalStatus.PENDING
 
 
-def test_who_is_no_longer_active_or_no_staff_sees_nothing():
+def test_inactive_users_and_non_staff_see_nothing():
     agent = rows.agent("mine")
     request = rows.asked(rows.run(rows.user(), slug="mine"))
     outside = group_approver(agent, "kim", staff=False)
@@ -217,7 +217,7 @@ def test_who_is_no_longer_active_or_no_staff_sees_nothing():
     assert client.get(page_url(request)).status_code == 302
 
 
-def test_what_is_not_for_the_person_stands_as_a_reason_in_place_of_the_button():
+def test_a_missing_permission_shows_a_reason_instead_of_the_button():
     root = rows.superuser()
     request = rows.asked(rows.run(root))
     ApprovalRequest.objects.update(self_approval=False)
@@ -226,10 +226,10 @@ def test_what_is_not_for_the_person_stands_as_a_reason_in_place_of_the_button():
     text = text_of(client.get(page_url(request)))
     several = text_of(act(client, "approve_selected", request))
 
-    assert "Nobody approves the calls of their own runs here" in text
+    assert "does not allow you to approve calls of your own runs" in text
     assert "Approve as shown" not in text
     assert 'value="reject"' in text
-    assert "Nobody approves the calls of their own runs here" in several
+    assert "does not allow you to approve calls of your own runs" in several
     assert request.digest not in several
 
 
@@ -241,7 +241,7 @@ def test_two_people_approve_one_after_the_other_and_the_record_names_both():
     first = decide(client_of(root), request, "approve")
     assert "approved first (1 of 2)" in messages_of(first)[0]
     page = text_of(client_of(root).get(page_url(request)))
-    assert "a second person has to" in page
+    assert "A second person must" in page
     assert "Approve as shown" not in page
     assert "1 of 2" in text_of(client_of(lea).get(list_url(ApprovalRequest)))
     decide(client_of(lea), request, "approve")
@@ -259,7 +259,7 @@ def test_two_people_approve_one_after_the_other_and_the_record_names_both():
     ]
 
 
-def test_an_expired_request_says_so():
+def test_an_expired_request_is_marked():
     request = rows.asked(rows.run(rows.user()))
     ApprovalRequest.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     client = client_of(rows.superuser())
@@ -267,7 +267,7 @@ def test_an_expired_request_says_so():
     assert "The request has expired." in text_of(client.get(page_url(request)))
     assert expire_approval()
     text = text_of(client.get(page_url(request)))
-    assert "expired: nobody decided in time" in text
+    assert "expired without a decision" in text
     assert "Approve as shown" not in text
 
 

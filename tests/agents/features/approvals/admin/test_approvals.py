@@ -22,7 +22,7 @@ def decide(client, request, decision, **fields):
     return client.post(page_url(request), data, follow=True)
 
 
-def test_what_is_pending_stands_first():
+def test_pending_requests_come_first():
     owner, root = rows.user(), rows.superuser()
     pending = rows.asked(rows.run(owner), "oldest_tool")
     decided = rows.asked(rows.run(owner), "newest_tool")
@@ -35,7 +35,7 @@ def test_what_is_pending_stands_first():
 
 
 @pytest.mark.slow
-def test_the_list_asks_no_more_queries_for_ten_requests_than_for_one():
+def test_the_list_needs_no_more_queries_for_ten_requests_than_for_one():
     owner, client = rows.user(), client_of(rows.superuser())
     rows.asked(rows.run(owner))
     with CaptureQueriesContext(connection) as few:
@@ -83,7 +83,7 @@ def test_the_page_shows_all_that_is_decided():
     assert "execute changes the workspace." in text
 
 
-def test_approving_lets_the_run_go_on():
+def test_approving_continues_the_run():
     root = rows.superuser()
     request = rows.asked(rows.run(rows.user()))
 
@@ -106,7 +106,7 @@ def test_rejecting_passes_the_reason_on():
     assert "Not on a Friday." in request.tool_call.result
 
 
-def test_changing_the_input_keeps_what_the_agent_asked_for():
+def test_changing_the_input_keeps_the_agents_input():
     request = rows.asked(rows.run(rows.user()), "execute", {"command": "rm -r /"})
 
     decide(client_of(rows.superuser()), request, "edit", input='{"command": "ls"}')
@@ -153,7 +153,7 @@ def test_an_input_given_without_the_decision_to_edit_changes_nothing():
         ("", "This is not JSON"),
     ],
 )
-def test_an_input_that_cannot_run_is_refused_and_what_was_typed_is_kept(typed, complaint):
+def test_an_invalid_input_is_refused_and_the_typed_text_kept(typed, complaint):
     request = rows.asked(rows.run(rows.user()))
 
     response = decide(client_of(rows.superuser()), request, "edit", input=typed)
@@ -172,7 +172,7 @@ def test_a_form_that_showed_something_else_is_refused():
 
     response = decide(client, request, "approve", digest="0" * 64)
 
-    assert "not what is asked any more: look at it again" in messages_of(response)[0]
+    assert "The request has changed. Reload it and decide again" in messages_of(response)[0]
     request.refresh_from_db()
     assert request.status == ApprovalStatus.PENDING
 
@@ -207,7 +207,7 @@ def test_only_the_decisions_that_are_allowed_are_offered_and_taken():
     response = decide(client, request, "respond", reason="x")
 
     assert "Reject" in text
-    assert "Answer in its place" not in text
+    assert "Answer instead" not in text
     assert "Approve with changes" not in text
     assert "not one of the decisions here" in messages_of(response)[0]
 
@@ -224,7 +224,7 @@ def test_a_decided_request_offers_nothing_more():
     assert "What ran instead" in text
 
 
-def test_the_input_to_edit_spells_out_what_cannot_be_seen():
+def test_the_input_to_edit_shows_invisible_characters():
     request = rows.asked(rows.run(rows.user()), "execute", {"command": "cat \u202etxt.sh"})
 
     text = text_of(client_of(rows.superuser()).get(page_url(request)))
@@ -271,7 +271,7 @@ def test_several_are_decided_one_by_one_with_a_result_for_each():
     assert f"Request {first.pk} (execute): decided: approve." in said
     assert f"Request {second.pk}: not decided. The request is decided already." in said
     assert any(
-        line.startswith(f"Request {third.pk}: not decided.") and "look at it again" in line
+        line.startswith(f"Request {third.pk}: not decided.") and "decide again" in line
         for line in said
     )
     decisions = {row.pk: row.decision for row in ApprovalRequest.objects.all()}
@@ -290,7 +290,7 @@ def test_several_rejected_have_the_reason():
     }
 
 
-def test_selecting_all_decides_nothing_that_no_page_showed():
+def test_selecting_all_decides_only_shown_requests():
     owner, client = rows.user(), client_of(rows.superuser())
     seen, unseen = (rows.asked(rows.run(owner)) for _ in range(2))
 
@@ -307,7 +307,7 @@ def test_selecting_all_decides_nothing_that_no_page_showed():
     assert unseen.status == ApprovalStatus.PENDING
 
 
-def test_who_may_only_view_decides_nothing():
+def test_a_viewer_decides_nothing():
     request = rows.asked(rows.run(rows.user()))
     client = client_of(rows.staff("auditor", "view_approvalrequest", "view_all_runs"))
 

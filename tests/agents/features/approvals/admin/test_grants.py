@@ -33,7 +33,7 @@ def a_grant(by: User, **fields: Any) -> ApprovalGrant:
     return ApprovalGrant.objects.create(**values)
 
 
-def test_the_list_and_the_page_say_what_is_allowed() -> None:
+def test_the_list_and_the_page_show_the_allowed_calls() -> None:
     ada = rows.user()
     grant = a_grant(ada, tool="exe\u202ecute", reason="safe\u200b")
     client = client_of(rows.superuser())
@@ -58,7 +58,7 @@ def test_a_grant_is_revoked_by_an_action_once() -> None:
     assert any("not revoked" in text for text in messages_of(act(client, "revoke_selected", grant)))
 
 
-def test_who_may_only_look_revokes_nothing() -> None:
+def test_a_viewer_revokes_nothing() -> None:
     grant = a_grant(rows.user())
     viewer = rows.staff("viewer", "view_approvalgrant", "view_all_runs")
     act(client_of(viewer), "revoke_selected", grant)
@@ -81,7 +81,7 @@ RULES = '[{"tool": "execute", "when": {"command": "rm"}, "action": "deny", "reas
 
 
 @pytest.mark.slow
-def test_the_form_sends_its_unsaved_rules_and_the_page_shows_what_they_do() -> None:
+def test_the_form_sends_its_unsaved_rules_and_the_page_shows_their_effect() -> None:
     agent = rows.agent()
     run = rows.run(rows.user())
     rows.call(run, 1, tool_input={"command": "rm -r \u202e<b>x</b>"})
@@ -133,7 +133,7 @@ def test_an_emptied_field_is_tried_as_empty() -> None:
         ({"rehearsal_days": "x"}, "rehearsal_days"),
     ],
 )
-def test_what_does_not_fit_is_said_and_what_was_typed_stays(
+def test_invalid_rules_are_reported_and_the_typed_text_stays(
     data: dict[str, str], word: str
 ) -> None:
     agent = rows.agent()
@@ -154,11 +154,11 @@ def test_inputs_of_runs_that_one_may_not_read_are_not_shown() -> None:
         client.post(rehearse_url(agent), {"approval_rules": RULES, "rehearsal_days": "3"})
     )
     assert "1 would change" in text
-    assert "1 more are in runs that you may not read" in text
+    assert "1 more in runs that you do not have permission to read" in text
     assert "secret-of-ada" not in text
 
 
-def test_it_is_for_people_who_may_change_the_agent() -> None:
+def test_it_needs_the_permission_to_change_the_agent() -> None:
     agent = rows.agent()
     viewer = client_of(rows.staff("viewer", "view_agent"))
     assert viewer.post(rehearse_url(agent), {"rehearsal_days": "3"}).status_code == 403

@@ -47,7 +47,7 @@ def assert_undecided(request: ApprovalRequest) -> None:
     assert request.tool_call.status == ToolCallStatus.WAITING
 
 
-def test_a_request_shows_what_would_run() -> None:
+def test_a_request_shows_the_call_to_run() -> None:
     request = asked()
     shape = client_for(request.run.owner).get(f"{APPROVALS}/{request.id}").json()
     assert shape.pop("created_at").endswith("Z")
@@ -98,7 +98,7 @@ def test_requests_are_listed_longest_waiting_first_and_filtered() -> None:
     assert client.get(f"{APPROVALS}?status=open").status_code == 400
 
 
-def test_an_approval_lets_the_run_go_on() -> None:
+def test_an_approval_continues_the_run() -> None:
     request = asked()
     response = decide(client_for(request.run.owner), request)
     assert response.status_code == 200
@@ -113,7 +113,7 @@ def test_an_approval_lets_the_run_go_on() -> None:
     assert request.run.status == RunStatus.QUEUED
 
 
-def test_an_edit_runs_what_the_person_wrote() -> None:
+def test_an_edit_runs_the_persons_input() -> None:
     request = asked()
     edited = {"command": "ls"}
     shape = decide(client_for(request.run.owner), request, decision="edit", input=edited).json()
@@ -150,7 +150,7 @@ def test_a_rejection_carries_its_reason() -> None:
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject", "respond"])
-def test_no_other_decision_brings_an_input_of_its_own(decision: str) -> None:
+def test_only_an_edit_may_have_an_input(decision: str) -> None:
     request = asked("approve", "reject", "respond")
     client = client_for(request.run.owner)
     response = decide(client, request, decision=decision, reason="x", input={"command": "evil"})
@@ -252,7 +252,7 @@ def test_only_the_decisions_that_the_reader_may_make_are_allowed() -> None:
     assert decided["allowed_decisions"] == []
 
 
-def test_nobody_sees_or_decides_the_requests_of_somebody_else() -> None:
+def test_requests_of_others_cannot_be_seen_or_decided() -> None:
     request = asked()
     client = client_for(make_user("bob"))
     assert client.get(APPROVALS).json()["results"] == []

@@ -85,7 +85,7 @@ def test_terms_that_do_not_fit_approve_nothing(always: object) -> None:
 
 
 @pytest.mark.parametrize("always", [{"for_everybody": True}, {"match": "tool"}])
-def test_what_only_approvers_may_allow_is_refused(always: object) -> None:
+def test_grants_that_only_approvers_may_give_are_refused(always: object) -> None:
     request = asked()
     answer = approve(request, request.run.owner, always)
     assert (answer.status_code, problem_of(answer)["code"]) == (403, "not_allowed")
@@ -170,7 +170,7 @@ def test_a_policy_that_could_not_be_saved_is_refused(body: dict[str, Any]) -> No
     problem_of(answer)
 
 
-def test_a_rehearsal_is_for_people_who_change_agents() -> None:
+def test_a_rehearsal_needs_the_permission_to_change_agents() -> None:
     request = asked()
     agent = Agent.objects.get()
     for who in (request.run.owner, make_user("grace", "approve_toolcall", "view_agent")):

@@ -36,7 +36,7 @@ def test_yes_lets_it_run(vel: Vel, fresh: bool) -> None:
     assert terminal.finish() == 0
 
 
-def test_no_tells_the_agent_why_and_goes_on(vel: Vel) -> None:
+def test_a_rejection_gives_the_agent_the_reason_and_continues(vel: Vel) -> None:
     terminal = Terminal(vel, *flags(vel), "write a note")
     terminal.expect("Run it?")
     terminal.type("n\n")
@@ -111,7 +111,7 @@ def test_the_end_of_input_leaves_it_waiting(vel: Vel) -> None:
     assert [request["status"] for request in vel.requests()] == ["pending"]
 
 
-def test_without_a_terminal_it_waits_and_says_how_to_decide(vel: Vel) -> None:
+def test_without_a_terminal_it_waits_and_shows_how_to_decide(vel: Vel) -> None:
     done = vel(*flags(vel), "write a note")
     assert done.returncode == 3
     (request,) = vel.requests()
@@ -133,7 +133,7 @@ def test_a_decision_by_command_and_resume_finish_the_run(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_resume_at_a_terminal_asks_what_waits(vel: Vel) -> None:
+def test_resume_at_a_terminal_asks_for_pending_decisions(vel: Vel) -> None:
     assert vel(*flags(vel), "write a note").returncode == 3
     terminal = Terminal(vel, "runs", "resume", vel.runs()[0]["id"])
     terminal.expect("Run it?")
@@ -148,14 +148,14 @@ def test_a_decision_is_taken_once(vel: Vel) -> None:
     (request,) = vel.requests()
     wrong = vel("approvals", "decide", request["id"], "approve", "--digest", "0" * 64)
     assert wrong.returncode == 2
-    assert "not what is asked" in wrong.stderr
+    assert "The request has changed" in wrong.stderr
     assert vel("approvals", "decide", request["id"], "reject").returncode == 0
     again = vel("approvals", "decide", request["id"], "approve")
     assert again.returncode == 2
     assert "already" in again.stderr
 
 
-def test_json_asks_nobody(vel: Vel) -> None:
+def test_with_json_output_the_command_never_asks(vel: Vel) -> None:
     terminal = Terminal(vel, *flags(vel), "--json", "write a note")
     terminal.expect('"run.suspended"')
     assert terminal.finish() == 3

@@ -59,7 +59,7 @@ def decisions() -> list[str]:
     return list(ApprovalRequest.objects.order_by("id").values_list("decision", flat=True))
 
 
-def test_several_are_decided_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_requests_are_decided_together(capsys: pytest.CaptureFixture[str]) -> None:
     first, second, third = (asked(f"{number}.txt") for number in range(3))
 
     assert decide("approve", first, third) == 0
@@ -71,7 +71,7 @@ def test_several_are_decided_at_once(capsys: pytest.CaptureFixture[str]) -> None
     assert "Two is enough." in second.tool_call.result  # type: ignore[union-attr]
 
 
-def test_one_that_is_refused_does_not_keep_the_others_and_the_exit_code_tells(
+def test_a_refused_decision_does_not_stop_the_others_and_sets_the_exit_code(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     first, second = asked("1.txt"), asked("2.txt")
@@ -83,7 +83,7 @@ def test_one_that_is_refused_does_not_keep_the_others_and_the_exit_code_tells(
     assert decisions() == ["reject", "approve"]
 
 
-def test_an_unknown_id_or_another_persons_decides_none_of_them() -> None:
+def test_an_unknown_or_foreign_id_decides_none_of_them() -> None:
     mine, another = asked(), rows.asked(rows.run(rows.user("bob")))
     for beginning in ("zzzz", another.pk):
         with pytest.raises(CliError, match="There is no request"):
@@ -98,7 +98,7 @@ def test_one_that_is_named_twice_is_decided_once() -> None:
 
 def test_a_digest_binds() -> None:
     request = asked()
-    with pytest.raises(Conflict, match="not what is asked"):
+    with pytest.raises(Conflict, match="The request has changed"):
         decide("approve", request, "--digest", "0" * 64)
     assert decide("approve", request, "--digest", request.digest) == 0
 
@@ -118,12 +118,14 @@ def test_always_for_everybody_is_not_for_any_user_and_then_nothing_is_approved()
     assert decisions() == [""]
 
 
-def test_the_first_of_two_says_that_a_second_has_to(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_of_two_approvals_names_the_need_for_a_second(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     request = asked()
     ApprovalRequest.objects.update(approvals_needed=2)
     decide("approve", request)
     assert "A second person has to approve it, too." in capsys.readouterr().out
-    with pytest.raises(Conflict, match="a second person has to"):
+    with pytest.raises(Conflict, match="A second person must"):
         decide("approve", request)
     text = shown(request, capsys)
     assert "1 of 2 approvals" in text
@@ -182,7 +184,7 @@ def test_a_file_that_no_memory_can_hold_is_refused(tmp_path: Path, content: byte
     assert decisions() == [""]
 
 
-def test_the_content_of_a_file_is_no_input_of_a_tool(tmp_path: Path) -> None:
+def test_the_content_of_a_file_is_not_an_input_of_a_tool(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("a")
     with pytest.raises(CliError, match="--content-file"):
         edit(asked(), "--content-file", tmp_path / "a.md")
@@ -241,12 +243,12 @@ def test_filters_choose(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
-        (["edit", "x"], "Give one of"),
-        (["edit", "x", "--editor", "--input", "{}"], "Give one of"),
-        (["approve", "x", "--days", "3"], "go with --always"),
-        (["approve", "x", "y", "--digest", "0"], "--digest goes with one"),
+        (["edit", "x"], "Expected exactly one of"),
+        (["edit", "x", "--editor", "--input", "{}"], "Expected exactly one of"),
+        (["approve", "x", "--days", "3"], "require --always"),
+        (["approve", "x", "y", "--digest", "0"], "--digest requires exactly one"),
         (["approve"], "Missing argument"),
-        (["decide", "x", "edit"], "--input goes with"),
+        (["decide", "x", "edit"], "--input requires"),
         (["list", "--status", "odd"], "--status"),
     ],
 )

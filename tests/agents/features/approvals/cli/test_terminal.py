@@ -51,13 +51,13 @@ def test_at_a_terminal_it_is_shown_and_confirmed(vel: Vel) -> None:
     assert status(vel) == ["approve"]
 
 
-def test_what_changes_between_showing_and_answering_is_not_decided(vel: Vel) -> None:
+def test_a_request_that_changes_before_the_answer_is_not_decided(vel: Vel) -> None:
     (request,) = waiting(vel, write(1))
     terminal = Terminal(vel, "approvals", "approve", request["id"])
     terminal.expect("Approve this?")
     vel.execute(f"UPDATE agents_approvalrequest SET digest = '{'f' * 64}'")
     terminal.type("y\n")
-    terminal.expect("not what is asked any more")
+    terminal.expect("The request has changed")
     assert terminal.finish() == 2
     assert status(vel) == [""]
 
@@ -79,7 +79,7 @@ def test_the_editor_shows_a_memory_file_as_text_with_escapes(vel: Vel) -> None:
     assert str(memory_of(vel)).strip() == "new"
 
 
-def test_what_is_refused_at_the_prompt_is_a_line_and_asked_again(vel: Vel) -> None:
+def test_a_refused_answer_is_one_line_and_asked_again(vel: Vel) -> None:
     flags = vel.script(say("", write(1)), say("Done."))
     terminal = Terminal(vel, *flags, "--approve", "write_file", "go")
     terminal.expect("Run it?")
@@ -96,12 +96,12 @@ def test_what_is_refused_at_the_prompt_is_a_line_and_asked_again(vel: Vel) -> No
 
 
 @pytest.mark.slow
-def test_the_prompt_offers_only_what_is_the_persons_to_decide(vel: Vel) -> None:
+def test_the_prompt_offers_only_permitted_decisions(vel: Vel) -> None:
     (request,) = waiting(vel, write(1))
     vel.execute("UPDATE agents_approvalrequest SET self_approval = 0")
     terminal = Terminal(vel, "runs", "resume", request["run"])
     shown = terminal.expect("Run it? [n(o)]")
-    assert "Nobody approves the calls of their own runs" in shown
+    assert "does not allow you to approve calls of your own runs" in shown
     terminal.type("y\n")
     terminal.expect("Run it?")
     terminal.type("n\n")
@@ -125,4 +125,4 @@ def test_the_first_of_two_approvals_leaves_it_waiting(vel: Vel) -> None:
     assert row["first_approver"] == row["owner"]
     again = vel("approvals", "approve", request["id"])
     assert again.returncode == 2
-    assert "a second person has to" in again.stderr
+    assert "A second person must" in again.stderr

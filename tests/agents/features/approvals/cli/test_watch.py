@@ -27,7 +27,7 @@ def read_line(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.slow
-def test_watching_tells_what_comes_and_goes(vel: Vel) -> None:
+def test_watching_reports_new_and_decided_requests(vel: Vel) -> None:
     first, second = waiting(vel, WRITE, REMEMBER)
     process = vel.start("approvals", "watch")
     try:

@@ -14,7 +14,7 @@ from tests.support import site_writer
 
 
 @pytest.mark.parametrize("path", ["", "decide/"])
-def test_anothers_request_is_like_one_that_never_was(run: str, sign_in: SignIn, path: str) -> None:
+def test_anothers_request_looks_like_a_missing_one(run: str, sign_in: SignIn, path: str) -> None:
     request, peter = ask(run, secret="hidden"), sign_in("peter")
     answers = []
     for key in (request.pk, "0" * 26):
@@ -67,7 +67,7 @@ def test_approving_rejecting_and_answering(run: str, sign_in: SignIn) -> None:
     assert "is decided already" in decide(olga, first, "reject").json()["message"]
 
 
-def test_an_edit_is_exactly_what_was_typed(run: str, sign_in: SignIn) -> None:
+def test_an_edit_is_exactly_the_typed_text(run: str, sign_in: SignIn) -> None:
     request = ask(run, "execute", command="a\u202eb", account=9_007_199_254_740_993)
     [card] = sign_in("olga").get("/approvals/live/").json()["cards"]
     [editor] = card["editors"]
@@ -91,7 +91,7 @@ def test_an_edit_with_a_field_that_the_tool_does_not_know_decides_nothing(
 
 
 @pytest.mark.parametrize("typed", ["", "{", "[]", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000])
-def test_an_edit_that_is_no_input_decides_nothing(run: str, sign_in: SignIn, typed: str) -> None:
+def test_an_invalid_edit_decides_nothing(run: str, sign_in: SignIn, typed: str) -> None:
     request = ask(run)
     assert decide(sign_in("olga"), request, "edit", input=typed).status_code == 400
     assert stored(request).status == "pending"
@@ -111,7 +111,7 @@ def test_the_content_of_a_file_is_edited_as_text(run: str, sign_in: SignIn) -> N
     assert edited == {"path": "a.txt", "content": CONTENT.replace("one", "1")}
 
 
-def test_a_refused_form_comes_back_with_what_was_typed(run: str, sign_in: SignIn) -> None:
+def test_a_refused_form_returns_with_the_typed_text(run: str, sign_in: SignIn) -> None:
     request = ask(run)
     data = {"decision": "edit", "digest": request.digest, "input": '{"mine": '}
     answer = sign_in("olga").post(f"/approvals/{request.pk}/decide/", data)
@@ -133,7 +133,7 @@ def test_a_form_without_scripts_goes_back_to_its_page_of_the_queue(
     assert several["Location"] == "/approvals/?"
 
 
-def test_several_at_once_are_decided_each_by_itself(run: str, sign_in: SignIn) -> None:
+def test_several_requests_in_one_form_are_decided_separately(run: str, sign_in: SignIn) -> None:
     own, swapped, gone = ask(run), ask(run), ask(run)
     site_writer.make_user("peter")
     foreign = ask(site_writer.make_run("peter"))
@@ -159,26 +159,24 @@ def test_several_at_once_are_decided_each_by_itself(run: str, sign_in: SignIn) -
     ]
 
 
-def test_several_without_scripts_say_what_became_of_them(run: str, sign_in: SignIn) -> None:
+def test_several_decisions_without_scripts_show_their_results(run: str, sign_in: SignIn) -> None:
     first, second = ask(run, "send"), ask(run, "mail")
     selected = [f"{first.pk}:{first.digest}", f"{second.pk}:x"]
     data = {"decision": "approve", "selected": selected}
     page = sign_in("olga").post("/approvals/decide/", data, follow=True).content.decode()
     assert "Approved: 1." in page
-    assert "mail: This is not what is asked any more" in page
+    assert "mail: The request has changed" in page
 
 
 @pytest.mark.parametrize(
     "data", [{"decision": "edit", "selected": "a:b"}, {"decision": "approve"}, {}]
 )
-def test_several_of_nothing_or_of_something_else(
-    run: str, sign_in: SignIn, data: dict[str, str]
-) -> None:
+def test_invalid_selections_decide_nothing(run: str, sign_in: SignIn, data: dict[str, str]) -> None:
     answer = sign_in("olga").post("/approvals/decide/", data, headers=JSON)
     assert (answer.status_code, answer.json()["results"]) == (400, [])
 
 
-def test_terms_that_are_none_grant_and_approve_nothing(run: str, sign_in: SignIn) -> None:
+def test_invalid_terms_grant_and_approve_nothing(run: str, sign_in: SignIn) -> None:
     request = ask(run)
     for terms in (
         {"match": "all"},

@@ -30,7 +30,7 @@ def test_only_own_requests_are_there_and_an_approver_sees_all(run: str, sign_in:
     assert shown_ids(sign_in("olga")) == [mine.pk]
     assert shown_ids(sign_in("peter")) == []
     assert shown_ids(sign_in("ada", approver=True)) == [mine.pk]
-    assert "Nothing waits for you." in html(sign_in("peter"))
+    assert "No pending requests." in html(sign_in("peter"))
     assert Client().get("/approvals/")["Location"].startswith("/login/")
 
 
@@ -53,7 +53,7 @@ def test_a_page_of_long_requests_reads_them_when_they_are_opened(run: str, sign_
 
 
 @pytest.mark.slow
-def test_what_an_agent_wrote_is_text_wherever_it_stands(run: str, sign_in: SignIn) -> None:
+def test_output_of_an_agent_is_text_everywhere(run: str, sign_in: SignIn) -> None:
     request = ask(run, HOSTILE, **{HOSTILE: HOSTILE})
     ApprovalRequest.objects.filter(pk=request.pk).update(prompt=HOSTILE)
     memory = remember(run, HOSTILE)
@@ -88,16 +88,18 @@ def test_a_memory_edit_shows_its_diff_findings_warnings_and_sources(
     assert "step 2: <code>fetch</code> http://x" in page
 
 
-def test_who_may_not_approve_is_told_why_and_may_reject(run: str, sign_in: SignIn) -> None:
+def test_a_person_who_may_not_approve_sees_the_reason_and_may_reject(
+    run: str, sign_in: SignIn
+) -> None:
     ask(run)
     ApprovalRequest.objects.update(self_approval=False)
     [card] = sign_in("olga").get("/approvals/live/").json()["cards"]
-    assert "somebody else has to decide" in card["blocked"]["approve"]
+    assert "Another person must decide" in card["blocked"]["approve"]
     assert card["blocked"]["reject"] == ""
     assert card["grants"] == []
     page = html(sign_in("olga"))
     assert 'value="approve" disabled' in page
-    assert "somebody else has to decide" in page
+    assert "Another person must decide" in page
     assert "disabled" not in html(sign_in("ada", approver=True)).split('id="several"')[0]
 
 
@@ -147,7 +149,7 @@ def test_cards_that_a_page_has_are_not_sent_again_and_ended_ones_say_how(
 
 
 @pytest.mark.both_databases
-def test_a_name_that_the_database_refuses_is_no_card(run: str, sign_in: SignIn) -> None:
+def test_an_id_that_the_database_refuses_has_no_card(run: str, sign_in: SignIn) -> None:
     answer = sign_in("olga").get("/approvals/live/?known=%00.x")
     assert (answer.status_code, answer.json()["ended"]) == (200, {})
 
@@ -253,9 +255,7 @@ def many(run: str) -> int:
     return 500
 
 
-def test_what_is_too_long_to_be_shown_has_no_editor_and_is_given_whole_elsewhere(
-    run: str, sign_in: SignIn
-) -> None:
+def test_a_long_input_has_no_editor_and_a_full_view_elsewhere(run: str, sign_in: SignIn) -> None:
     command = "echo first\n" + "\n" * 600_000 + "echo last"
     request = ask(run, "execute", command=command)
     olga = sign_in("olga")
@@ -293,7 +293,7 @@ def test_a_page_of_500_costs_a_handful_of_queries(many: int, sign_in: SignIn) ->
 
 
 @pytest.mark.slow
-def test_memory_edits_cost_no_more_queries_than_one(run: str, sign_in: SignIn) -> None:
+def test_many_memory_edits_need_no_more_queries_than_one(run: str, sign_in: SignIn) -> None:
     olga = sign_in("olga")
     counts = []
     for _ in range(2):

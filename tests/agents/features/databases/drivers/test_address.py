@@ -47,7 +47,7 @@ def test_servers_are_stored_with_their_driver(url, stored):
     assert checked_url(url) == stored
 
 
-def test_what_is_shown_has_no_password():
+def test_the_shown_address_has_no_password():
     assert str(address_of(SERVER)) == "postgresql reader@db.example.org:5432/shop"
     assert "hunter2" not in repr(address_of(SERVER))
 
@@ -118,7 +118,7 @@ def test_parameters_that_weaken_or_redirect_are_refused(query):
         "x" * 3000,
     ],
 )
-def test_what_is_no_plain_address_of_one_server_is_refused(url):
+def test_only_plain_addresses_of_one_server_are_accepted(url):
     refused(url)
 
 

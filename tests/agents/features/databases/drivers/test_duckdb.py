@@ -103,7 +103,7 @@ def place_of(shop: DatabaseTarget) -> Path:
 
 
 @pytest.mark.parametrize("statement", REFUSED)
-def test_nothing_but_reading(shop: DatabaseTarget, statement: str) -> None:
+def test_only_reading_is_possible(shop: DatabaseTarget, statement: str) -> None:
     path = place_of(shop)
     there = path.parent / "there.csv"
     there.write_text("a,b\n1,2\n")
@@ -132,7 +132,7 @@ def test_a_time_with_a_zone_is_read(shop: DatabaseTarget) -> None:
     assert str(result.values[0][0]).startswith("2026-01-0")
 
 
-def test_what_it_holds(shop: DatabaseTarget) -> None:
+def test_the_schema_lists_tables_and_columns(shop: DatabaseTarget) -> None:
     cancel = Cancellation()
     tables = inspect.list_tables(shop, NOBODYS, cancel)
     assert ("main", "totals", "VIEW") in tables.values
@@ -163,7 +163,7 @@ def test_memory_is_bounded_and_nothing_is_spilled(shop: DatabaseTarget) -> None:
     assert sorted(os.listdir(place_of(shop).parent)) == files
 
 
-def test_hidden_columns_cannot_be_had(shop: DatabaseTarget) -> None:
+def test_hidden_columns_cannot_be_read(shop: DatabaseTarget) -> None:
     with pytest.raises(QueryFailed, match="hide columns"):
         ask(replace(shop, hidden_columns=("customers.name",)), "SELECT 1")
 

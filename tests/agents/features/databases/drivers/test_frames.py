@@ -53,7 +53,7 @@ def test_a_reader_bounds_the_length_and_the_time(pipe: Channel) -> None:
         pipe.receive(1000)
 
 
-def test_the_other_end_is_gone() -> None:
+def test_a_closed_pipe_is_reported() -> None:
     reading, writing = os.pipe()
     os.write(writing, b"\0\0\0\x09[1, 2")
     os.close(writing)
@@ -69,7 +69,7 @@ def test_the_other_end_is_gone() -> None:
     os.close(writing)
 
 
-def test_what_a_helper_needs_and_answers(pipe: Channel) -> None:
+def test_frames_carry_requests_and_answers_of_helpers(pipe: Channel) -> None:
     target = DatabaseTarget(
         "shop", "postgresql://ada:s%40@h:1/x?sslmode=disable&host=a&host=b", hidden_columns=("a.b",)
     )

@@ -137,7 +137,7 @@ def works(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
-def test_a_cancelled_call_ends_at_once_whatever_the_library_does(
+def test_a_cancelled_call_ends_immediately_in_any_library(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
     target: DatabaseTarget = request.getfixturevalue(f"{kind}_shop")
@@ -156,7 +156,7 @@ def test_a_cancelled_call_ends_at_once_whatever_the_library_does(
 
 
 @pytest.mark.parametrize("mode", ["delete", "wal"])
-def test_a_trial_holds_up_nobody_who_writes(
+def test_a_trial_does_not_block_writers(
     mode: str, sqlite_shop: DatabaseTarget, tmp_path: Path
 ) -> None:
     target = replace(sqlite_shop, statement_seconds=10 * HANG, allow_writes=True)
@@ -200,7 +200,7 @@ def test_a_large_database_is_not_copied_for_a_trial(
     assert write_sqlite.try_sqlite(sqlite_shop, query, {}, NOBODYS).row_count == 1
     with monkeypatch.context() as patch:
         patch.setattr(write_sqlite, "COPIED_BYTES", 1000)
-        with pytest.raises(QueryFailed, match="1,000 bytes are the limit"):
+        with pytest.raises(QueryFailed, match="a copy of at most 1,000 bytes"):
             write_sqlite.try_sqlite(sqlite_shop, query, {}, NOBODYS)
     monkeypatch.setattr(write_sqlite, "_SPARE", 1 << 60)
     with pytest.raises(QueryFailed, match="too little room"):
@@ -222,7 +222,7 @@ with _pool_of(target).connection(9, Cancellation()) as helper:
     pid = helper.pid
 print(pid, flush=True)
 if given.get("freezes"):
-    # When the helper has been told what to do.
+    # When the helper has got its statement.
     Helper.receive = lambda *arguments: os.kill(os.getpid(), signal.SIGSTOP)
 execute_sql(target, given["query"], None, OwnDatabase(), Cancellation())
 """
@@ -240,7 +240,7 @@ def worker(**given: Any) -> Iterator[tuple[subprocess.Popen[str], int]]:
             process.kill()
 
 
-def test_a_helper_serves_a_worker_that_was_told_to_stop(sqlite_shop: DatabaseTarget) -> None:
+def test_a_helper_serves_a_stopping_worker(sqlite_shop: DatabaseTarget) -> None:
     pid = helper_of(sqlite_shop)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         os.kill(pid, number)
@@ -268,7 +268,7 @@ def test_a_helper_dies_with_its_worker(sqlite_shop: DatabaseTarget) -> None:
         wait_until(lambda: is_gone(pid))
 
 
-def test_a_helper_ends_by_itself_while_its_worker_is_frozen(sqlite_shop: DatabaseTarget) -> None:
+def test_a_helper_ends_although_its_worker_is_frozen(sqlite_shop: DatabaseTarget) -> None:
     query = SQLITE["calls that take minutes"]
     with worker(url=sqlite_shop.url, query=query, seconds=1, freezes=True) as (_, pid):
         wait_until(lambda: is_gone(pid))

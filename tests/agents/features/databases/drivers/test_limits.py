@@ -32,7 +32,7 @@ def target(shop: str, request: pytest.FixtureRequest) -> DatabaseTarget:
 
 
 @BOTH
-def test_rows_are_limited_and_it_says_so(target: DatabaseTarget) -> None:
+def test_rows_are_limited_and_the_cut_is_reported(target: DatabaseTarget) -> None:
     limited = replace(target, max_rows=120)
     result = ask(limited, ENDLESS + "SELECT x FROM n LIMIT 121")
     assert (result.row_count, result.truncated) == (120, True)
@@ -91,7 +91,7 @@ def test_a_cancelled_call_ends_its_statement(target: DatabaseTarget) -> None:
 
 @pytest.mark.slow
 @BOTH
-def test_twenty_statements_at_once(target: DatabaseTarget) -> None:
+def test_twenty_concurrent_statements_succeed(target: DatabaseTarget) -> None:
     with ThreadPoolExecutor(20) as threads:
         results = threads.map(
             lambda number: ask(target, "SELECT :n + 0 * count(*) FROM orders", {"n": number}),
@@ -100,7 +100,7 @@ def test_twenty_statements_at_once(target: DatabaseTarget) -> None:
         assert [result.values[0][0] for result in results] == list(range(20))
 
 
-def test_sqlite_has_limits_of_its_own(sqlite_shop: DatabaseTarget) -> None:
+def test_sqlite_has_its_own_limits(sqlite_shop: DatabaseTarget) -> None:
     for query in (
         "SELECT length(replace(hex(zeroblob(600000)), '00', 'xxxx'))",
         "SELECT " + "(" * 400 + "1" + ")" * 400,
@@ -128,7 +128,7 @@ class TestPostgresql:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("how", ["cancel", "time"])
-    def test_nothing_goes_on_on_the_server(
+    def test_no_statement_continues_on_the_server(
         self, how: str, postgres_shop: DatabaseTarget, postgres_url: str
     ) -> None:
         active = self.sessions(postgres_shop, postgres_url, "active")
@@ -172,9 +172,7 @@ class TestPostgresql:
         wait_until(lambda: every() == 0)
         assert ask(postgres_shop, "SELECT 1").row_count == 1
 
-    def test_a_connection_that_was_told_to_cancel_is_not_used_again(
-        self, postgres_shop: DatabaseTarget
-    ) -> None:
+    def test_a_cancelled_connection_is_not_used_again(self, postgres_shop: DatabaseTarget) -> None:
         pool, cancel = pool_of(postgres_shop), Cancellation()
         with pool.connection(5, cancel) as first:
             cancel.cancel()
@@ -184,7 +182,7 @@ class TestPostgresql:
         assert not second.closed
 
     @pytest.mark.slow
-    def test_who_waits_for_a_connection_can_be_cancelled(
+    def test_waiting_for_a_connection_can_be_cancelled(
         self, postgres_shop: DatabaseTarget, postgres_url: str
     ) -> None:
         active = self.sessions(postgres_shop, postgres_url, "active")

@@ -109,7 +109,9 @@ def never_ends_a_packet(peer: Peer) -> None:
     ("play", "says"),
     [(asks_for_a_file, "local_infile"), (asks_for_the_password, "clear text")],
 )
-def test_it_gets_neither_files_nor_the_password(play: Callable[[Peer], None], says: str) -> None:
+def test_a_hostile_server_gets_no_files_and_no_password(
+    play: Callable[[Peer], None], says: str
+) -> None:
     with hostile(play) as (url, peers), pytest.raises(QueryFailed, match=says):
         ask(DatabaseTarget("shop", url), "SELECT 1")
     assert peers
@@ -119,20 +121,20 @@ def test_it_gets_neither_files_nor_the_password(play: Callable[[Peer], None], sa
     assert PASSWORD.encode() not in heard
 
 
-def test_without_tls_it_gets_nothing_where_tls_is_asked_for() -> None:
+def test_without_required_tls_a_server_gets_nothing() -> None:
     says = pytest.raises(QueryFailed, match="SSL is required")
     with hostile(Peer.greet) as (url, peers), says:
         ask(DatabaseTarget("shop", f"{url}&sslmode=require"), "SELECT 1")
     assert [peer.heard for peer in peers] == [b""]
 
 
-def test_one_that_says_nothing_is_left() -> None:
+def test_a_silent_server_is_abandoned() -> None:
     with hostile(lambda peer: None) as (url, _), pytest.raises(QueryFailed) as failed:
         ask(DatabaseTarget("shop", url), "SELECT 1")
     assert failed.value.code == "connection"
 
 
-def test_one_that_never_ends_a_packet_fills_no_worker() -> None:
+def test_an_endless_packet_does_not_fill_a_workers_memory() -> None:
     with hostile(never_ends_a_packet) as (url, _), pytest.raises(QueryFailed) as failed:
         ask(DatabaseTarget("shop", url), "SELECT 1")
     assert failed.value.code in ("memory", "connection", "timeout")

@@ -67,15 +67,15 @@ def test_statements_at_the_same_time_wait_for_each_other(shop: DatabaseTarget) -
 
 
 @SHOPS
-def test_a_statement_that_fits_no_row_is_no_error(shop: DatabaseTarget) -> None:
+def test_a_statement_without_matching_rows_is_not_an_error(shop: DatabaseTarget) -> None:
     assert write(shop, "DELETE FROM orders WHERE id = 99").row_count == 0
 
 
 @SHOPS
-def test_a_refusal_says_what_is_possible(shop: DatabaseTarget) -> None:
+def test_a_refusal_names_the_possible_statements(shop: DatabaseTarget) -> None:
     with pytest.raises(QueryFailed, match="INSERT, UPDATE") as refused:
         write(shop, "CREATE TABLE q (i INT)")
-    assert "One SELECT, VALUES" not in str(refused.value)
+    assert "exactly one SELECT, VALUES" not in str(refused.value)
 
 
 @pytest.mark.slow
@@ -127,7 +127,7 @@ def test_a_wrong_argument_is_named(
         asyncio.run(call(DatabaseBackend({"shop": "sqlite:///shop.sqlite3"})))
 
 
-def test_a_table_says_that_there_are_more_rows() -> None:
+def test_a_cut_table_reports_more_rows() -> None:
     result = QueryResult(["a"], [{"a": 1}], 1, truncated=True)
     assert result.to_markdown_table().endswith("There are more rows, which were not read.")
 

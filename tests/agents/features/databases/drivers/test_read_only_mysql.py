@@ -178,7 +178,7 @@ def test_no_attempt_changes_anything(
         "SELECT 1; DELETE FROM orders",
     ],
 )  # fmt: skip
-def test_the_read_only_transaction_holds_by_itself(
+def test_the_read_only_transaction_alone_prevents_writes(
     statement: str, mariadb: MariaDB, before: tuple[object, ...]
 ) -> None:
     """Even without the check of the statement's kind, DDL cannot commit.
@@ -246,9 +246,9 @@ def test_accounts_that_may_do_more_are_refused(grant: str, says: str, mariadb: M
         ("GRANT UPDATE (`a`), SELECT ON `x`.`y` TO `r`@`%`", {"UPDATE"}),
         ("GRANT PROXY ON ``@`%` TO 'r'@'%' WITH GRANT OPTION", {"PROXY", "GRANT OPTION"}),
         ("REVOKE SELECT ON `mysql`.* FROM `r`@`%`", set()),
-        ("GRANT FILE ON `x`.`y`", {"what is not known"}),
-        ("ALLOW WRITE TO x", {"what is not known"}),
+        ("GRANT FILE ON `x`.`y`", {"an unknown privilege"}),
+        ("ALLOW WRITE TO x", {"an unknown privilege"}),
     ],
 )
-def test_what_a_grant_allows(line: str, expected: set[str]) -> None:
+def test_grants_are_parsed_into_privileges(line: str, expected: set[str]) -> None:
     assert powers(line) == expected

@@ -187,7 +187,7 @@ ANALYTICS = [
 
 
 @pytest.mark.parametrize("query", ANALYTICS)
-def test_what_analysts_write_is_allowed(
+def test_queries_of_analysts_are_allowed(
     query: str, postgres_shop: DatabaseTarget, postgres_url: str
 ) -> None:
     with admin_of(postgres_shop, postgres_url) as admin:
@@ -275,7 +275,7 @@ def test_the_attempts_would_work_without_the_guards(
         "SELECT 'DELETE FROM orders; COMMIT'",
     ],
 )  # fmt: skip
-def test_what_reads_is_allowed(query: str, postgres_shop: DatabaseTarget) -> None:
+def test_reading_statements_are_allowed(query: str, postgres_shop: DatabaseTarget) -> None:
     assert ask(postgres_shop, query).row_count > 0
 
 
@@ -292,7 +292,7 @@ POWERS = {
 
 
 @pytest.mark.parametrize("name", POWERS)
-def test_a_role_with_powers_is_refused_unless_the_operator_says_so(
+def test_a_privileged_role_is_refused_unless_the_operator_allows_it(
     name: str, postgres_shop: DatabaseTarget, postgres_url: str
 ) -> None:
     grant, words = POWERS[name]
@@ -333,7 +333,7 @@ def test_dblink_is_refused_until_it_is_revoked(
         assert ask(postgres_shop, "SELECT 1").row_count == 1
 
 
-def test_ending_other_sessions_of_the_role_changes_nothing_and_the_pool_goes_on(
+def test_ending_other_sessions_of_the_role_changes_nothing_and_the_pool_recovers(
     postgres_shop: DatabaseTarget,
 ) -> None:
     ask(postgres_shop, "SELECT 1")

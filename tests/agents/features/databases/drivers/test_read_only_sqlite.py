@@ -129,7 +129,7 @@ def test_the_file_is_read_only_even_without_the_authorizer(sqlite_shop: Database
         "SELECT upper(name), name LIKE 'a%', json_object('a', 1) ->> 'a' FROM customers",
     ],
 )
-def test_what_reads_is_allowed(query: str, sqlite_shop: DatabaseTarget) -> None:
+def test_reading_statements_are_allowed(query: str, sqlite_shop: DatabaseTarget) -> None:
     assert ask(sqlite_shop, query).row_count > 0
 
 
@@ -164,7 +164,7 @@ def test_full_text_tables_are_searched_and_not_written(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_each_statement_begins_anew(sqlite_shop: DatabaseTarget) -> None:
+def test_each_statement_starts_with_a_clean_connection(sqlite_shop: DatabaseTarget) -> None:
     for _ in range(3):
         assert ask(sqlite_shop, "SELECT total_changes(), last_insert_rowid()").values == [(0, 0)]
 

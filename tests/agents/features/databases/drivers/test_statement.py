@@ -46,7 +46,7 @@ def test_not_writing(query: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["/* DELETE FROM a", "$$ DELETE FROM a", "$x$ DELETE $y$"])
-def test_what_is_not_closed_reaches_to_the_end(end: str) -> None:
+def test_an_unclosed_quote_reaches_to_the_end(end: str) -> None:
     assert not looks_like_writing(f"WITH x AS (SELECT 1) SELECT * FROM x {end}")
 
 

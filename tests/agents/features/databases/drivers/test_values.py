@@ -117,7 +117,7 @@ SIMPLE = {
     time(5, 6): "05:06:00", UUID(int=1): str(UUID(int=1)), b"\x00\xff": b"\x00\xff",
     -timedelta(hours=26, minutes=3, seconds=4, milliseconds=500): "-26:03:04.500000",
 }  # fmt: skip
-"""What databases with few types make of values."""
+"""Values in databases with few types."""
 
 
 @ENGINES
@@ -158,7 +158,7 @@ def test_columns_of_the_same_name_are_kept_apart(sqlite_shop: DatabaseTarget) ->
 @pytest.mark.parametrize(
     "shop", ["sqlite_shop", pytest.param("postgres_shop", marks=pytest.mark.postgresql)]
 )
-def test_parameters_are_values_and_nothing_else(shop: str, request: pytest.FixtureRequest) -> None:
+def test_parameters_are_only_values(shop: str, request: pytest.FixtureRequest) -> None:
     target = request.getfixturevalue(shop)
     query = "SELECT name, ':name', '1:2' FROM customers WHERE name = :name OR id = :id -- :x"
     assert ask(target, query, {"name": "Ada", "id": 7}).values == [("Ada", ":name", "1:2")]
@@ -183,7 +183,7 @@ def test_sqlite_takes_lists_as_json(sqlite_shop: DatabaseTarget) -> None:
     assert ask(sqlite_shop, query, {"ids": [10, 12, 99]}).values == [(2,)]
 
 
-def test_the_table_is_one_line_a_row_and_says_what_it_leaves_out() -> None:
+def test_the_table_has_one_line_for_each_row_and_reports_omissions() -> None:
     values = [("a|b\nc", None, "x" * 500)] * 25
     result = QueryResult(("one", "two", "three"), values)
     lines = result.to_markdown_table(max_rows=3).splitlines()
@@ -220,7 +220,7 @@ def test_the_csv_is_whole() -> None:
         pytest.param("postgres_shop", "public", marks=pytest.mark.postgresql),
     ],
 )
-def test_the_schema_is_told(shop: str, schema: str, request: pytest.FixtureRequest) -> None:
+def test_the_schema_is_described(shop: str, schema: str, request: pytest.FixtureRequest) -> None:
     target = request.getfixturevalue(shop)
     assert list_tables(target, NOBODYS, Cancellation()).values == [
         (schema, "addresses", "VIEW"),

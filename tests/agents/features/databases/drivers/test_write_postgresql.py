@@ -1,4 +1,4 @@
-"""Writes to PostgreSQL: what a trial shows and leaves behind, and the refused statements."""
+"""Writes to PostgreSQL: the results and traces of a trial, and refused statements."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_trial_shows_all_that_changes_and_changes_nothing(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("query", "expected"), SHOWN)
-def test_what_was_shown_is_what_is_made(
+def test_the_shown_change_is_made(
     shop: DatabaseTarget, query: str, expected: dict[str, Any]
 ) -> None:
     assert written(shop, query, tried(shop, query)) == expected
@@ -236,7 +236,7 @@ def test_an_operator_may_allow_them(shop: DatabaseTarget, postgres_url: str) -> 
 
 
 @pytest.mark.slow
-def test_a_trial_runs_nothing_but_changes_of_rows(shop: DatabaseTarget, postgres_url: str) -> None:
+def test_a_trial_runs_only_changes_of_rows(shop: DatabaseTarget, postgres_url: str) -> None:
     before = state(shop, postgres_url)
     for statement in REFUSED:
         for target in (shop, replace(shop, allow_routines=True)):
@@ -246,7 +246,7 @@ def test_a_trial_runs_nothing_but_changes_of_rows(shop: DatabaseTarget, postgres
 
 
 @pytest.mark.slow
-def test_values_of_the_moment_are_told_as_such(shop: DatabaseTarget) -> None:
+def test_time_dependent_values_are_marked(shop: DatabaseTarget) -> None:
     query = "INSERT INTO items (name) VALUES ('new')"
     approved = tried(shop, query)
     assert approved["unstable"] == [["items", "id"], ["items", "made"]]
@@ -302,7 +302,7 @@ HIDDEN = [
 
 
 @pytest.mark.slow
-def test_no_trial_tells_of_a_hidden_column(
+def test_no_trial_reveals_a_hidden_column(
     shop: DatabaseTarget, postgres_url: str, reader: str
 ) -> None:
     with admin_of(shop, postgres_url) as admin:
@@ -324,7 +324,7 @@ def test_no_trial_tells_of_a_hidden_column(
 
 
 @pytest.mark.slow
-def test_no_more_than_the_connection_allows(shop: DatabaseTarget, postgres_url: str) -> None:
+def test_the_connection_limits_the_changed_rows(shop: DatabaseTarget, postgres_url: str) -> None:
     before = state(shop, postgres_url)
     many = "INSERT INTO customers SELECT n, repeat('x', 900) FROM generate_series(10, 5000) n"
     with pytest.raises(QueryFailed, match="more than 100 rows"):
@@ -356,12 +356,12 @@ def test_the_server_dies_at_the_commit(
         original(connection, target)
 
     monkeypatch.setattr(module, "_commit", cut)
-    with pytest.raises(OutcomeUnknown, match="not known"):
+    with pytest.raises(OutcomeUnknown, match="unknown"):
         written_here(shop, query)
 
 
 @pytest.mark.slow
-def test_a_commit_that_ends_after_the_time_limit_is_no_failure(
+def test_a_commit_after_the_time_limit_is_not_a_failure(
     shop: DatabaseTarget, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = module._commit
@@ -376,7 +376,7 @@ def test_a_commit_that_ends_after_the_time_limit_is_no_failure(
         assert admin.execute("SELECT id FROM orders WHERE id = 10").fetchone() is None
 
 
-def test_a_connection_that_ends_after_the_commit_is_no_failure(
+def test_a_connection_lost_after_the_commit_is_not_a_failure(
     shop: DatabaseTarget, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = module._commit

@@ -1,4 +1,4 @@
-"""Writes to SQLite: what a trial shows and leaves behind, and the refused statements."""
+"""Writes to SQLite: the results and traces of a trial, and refused statements."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_trial_shows_all_that_changes_and_changes_nothing(
 
 
 @pytest.mark.parametrize("statement", REFUSED)
-def test_a_trial_runs_nothing_but_changes_of_rows(
+def test_a_trial_runs_only_changes_of_rows(
     shop: DatabaseTarget, tmp_path: Path, statement: str
 ) -> None:
     before = fingerprint(tmp_path)
@@ -174,7 +174,7 @@ def test_a_trial_runs_nothing_but_changes_of_rows(
 
 
 @pytest.mark.parametrize("statement", HIDDEN)
-def test_no_trial_tells_of_a_hidden_column(
+def test_no_trial_reveals_a_hidden_column(
     shop: DatabaseTarget, tmp_path: Path, statement: str
 ) -> None:
     before = fingerprint(tmp_path)
@@ -185,14 +185,14 @@ def test_no_trial_tells_of_a_hidden_column(
     assert fingerprint(tmp_path) == before
 
 
-def test_what_a_hidden_column_refers_to_cannot_be_written_either(shop: DatabaseTarget) -> None:
+def test_the_target_of_a_hidden_column_cannot_be_written(shop: DatabaseTarget) -> None:
     hidden = replace(shop, hidden_columns=("orders.customer_id",))
     with pytest.raises(QueryFailed, match="not authorized"):
         tried(hidden, "DELETE FROM customers WHERE id = 1")  # it could show references
     assert tables(tried(hidden, "DELETE FROM items WHERE id = 1")) == {"items": (0, 0, 1)}
 
 
-def test_a_statement_cannot_forge_what_is_shown(
+def test_a_statement_cannot_forge_the_preview(
     shop: DatabaseTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even if it guesses the name of the function that reports changes."""
@@ -208,7 +208,7 @@ def test_a_statement_cannot_forge_what_is_shown(
             try_sqlite(shop, query, {}, NOBODYS)
 
 
-def test_values_of_the_moment_are_told_as_such_and_do_not_hold_it_up(shop: DatabaseTarget) -> None:
+def test_time_dependent_values_are_marked_and_do_not_block_a_write(shop: DatabaseTarget) -> None:
     query = "INSERT INTO items (made, name) VALUES (hex(randomblob(8)), 'new')"
     approved = tried(shop, query)
     [table] = approved["tables"]
@@ -222,7 +222,7 @@ def test_one_that_changes_other_rows_each_time_is_not_shown(shop: DatabaseTarget
         for _ in range(50):
             tried(shop, "DELETE FROM orders WHERE abs(random()) % 2 OR id = 10")
 
-    with pytest.raises(QueryFailed, match="other rows each time"):
+    with pytest.raises(QueryFailed, match="changed different rows"):
         often()
 
 
@@ -240,7 +240,7 @@ def test_others_wrote_between_the_last_look_and_the_write(
 
 
 @pytest.mark.slow
-def test_no_more_rows_than_the_connection_allows(shop: DatabaseTarget, tmp_path: Path) -> None:
+def test_the_connection_limits_the_changed_rows(shop: DatabaseTarget, tmp_path: Path) -> None:
     before = fingerprint(tmp_path)
     with pytest.raises(QueryFailed, match="change fewer"):
         tried(replace(shop, max_rows=2), "DELETE FROM orders")
@@ -275,7 +275,7 @@ def test_a_large_trial_leaves_the_file_alone(shop: DatabaseTarget, tmp_path: Pat
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_without_write_mode_there_is_no_trial(shop: DatabaseTarget) -> None:
+def test_without_write_mode_a_trial_is_refused(shop: DatabaseTarget) -> None:
     with pytest.raises(QueryFailed, match="only be read"):
         tried(replace(shop, allow_writes=False), "DELETE FROM orders")
 

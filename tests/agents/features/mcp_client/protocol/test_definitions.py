@@ -38,7 +38,7 @@ def why_not(**changed: Any) -> str:
     return listing.refused[0][1]
 
 
-def test_a_digest_is_of_every_word_that_the_server_says() -> None:
+def test_a_digest_covers_the_whole_definition() -> None:
     schema = {"type": "object", "properties": {"text": {"type": "string", "title": "T"}}}
     hints = {"readOnlyHint": True}
     said = {
@@ -76,7 +76,7 @@ def test_the_digest_of_a_list_knows_no_order_but_every_tool() -> None:
         ({"annotations": {"x": "y" * 3_000}}, "bytes"),
     ],
 )
-def test_what_cannot_be_stored_or_shown_is_refused_with_a_reason(
+def test_definitions_that_cannot_be_stored_or_shown_are_refused_with_a_reason(
     changed: dict[str, Any], told: str
 ) -> None:
     assert told in why_not(**changed)
@@ -119,7 +119,7 @@ HARD = {
 }
 
 
-def test_any_schema_becomes_one_whose_cost_is_known() -> None:
+def test_any_schema_becomes_one_with_a_known_cost() -> None:
     usable = usable_schema(HARD)
     check_schema(usable)
     assert usable["properties"]["kind"] == {"enum": ["a", "b"], "description": "Which."}

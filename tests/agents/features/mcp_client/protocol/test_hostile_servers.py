@@ -59,7 +59,7 @@ def test_a_call_goes_there_and_back_and_the_process_is_gone_afterwards() -> None
     assert answer("") == "1: hello"
 
 
-def test_it_runs_as_nobody_of_the_host_with_nothing_of_its_environment() -> None:
+def test_a_server_runs_without_the_hosts_account_and_environment() -> None:
     uid, pid, place, variables = json.loads(answer("ids").partition(": ")[2])
     assert uid not in (0, os.geteuid()) or os.geteuid() != 0
     assert pid < 10  # its own PID namespace
@@ -68,7 +68,7 @@ def test_it_runs_as_nobody_of_the_host_with_nothing_of_its_environment() -> None
     assert "DJANGO_SETTINGS_MODULE" not in variables
 
 
-def test_ten_thousand_tools_are_none() -> None:
+def test_ten_thousand_tools_are_refused() -> None:
     with pytest.raises(McpError, match="more than 128 tools"):
         listing_of("many")
 
@@ -89,7 +89,7 @@ def test_a_long_description_is_not_cut_but_refused() -> None:
     assert listing.refused == (("say", "its description has over 8,000 characters"),)
 
 
-def test_of_two_tools_with_one_name_neither_is_taken() -> None:
+def test_two_tools_with_one_name_are_both_refused() -> None:
     listing = listing_of("twins")
     assert [tool.name for tool in listing.tools] == ["a.b", "a_b"]
     assert listing.refused == (("say", "another tool has the same name"),)
@@ -105,11 +105,11 @@ def test_an_answer_of_a_hundred_megabytes_is_cut_off() -> None:
     assert problem.unsure
 
 
-def test_a_bomb_of_brackets_is_no_message() -> None:
+def test_deeply_nested_brackets_are_not_a_message() -> None:
     assert failure("bomb", 1.0).code == "timeout"
 
 
-def test_bytes_that_are_no_text_are_passed_over() -> None:
+def test_bytes_that_are_not_text_are_skipped() -> None:
     assert answer("latin") == "1: hello"
 
 
@@ -118,17 +118,17 @@ def test_models_roots_and_questions_are_refused() -> None:
     assert all("error" in said and "result" not in said for said in (sampled, roots, elicited))
 
 
-def test_a_server_that_dies_says_why() -> None:
+def test_the_error_of_a_dead_server_is_reported() -> None:
     problem = failure("dies")
     assert problem.unsure
     assert "exit code 3: out of luck" in problem.message
 
 
-def test_a_server_that_says_nothing_is_given_up_in_time() -> None:
+def test_a_silent_server_is_abandoned_in_time() -> None:
     assert failure("silent", 0.5).code == "timeout"
 
 
-def test_a_program_that_speaks_no_mcp_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_without_mcp_is_abandoned_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agents.features.mcp_client.protocol.connection.OPEN_SECONDS", 0.5)
     connection = Connection("deaf", sandboxed("/usr/bin/sleep", "60", marker="hostile-deaf"))
     with pytest.raises(McpError, match="did not answer"):
@@ -137,7 +137,7 @@ def test_a_program_that_speaks_no_mcp_is_given_up_in_time(monkeypatch: pytest.Mo
     assert kill_marked(["hostile-deaf"]) == 0
 
 
-def test_a_program_that_is_missing_is_told() -> None:
+def test_a_missing_program_is_reported() -> None:
     connection = Connection("gone", sandboxed("/usr/bin/no-such-program"))
     with pytest.raises(McpError, match="no-such-program"):
         connection.open().result(HANG)

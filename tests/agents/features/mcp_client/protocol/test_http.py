@@ -60,7 +60,7 @@ def test_a_real_server_lists_and_answers() -> None:
         assert result["structuredContent"] == {"result": 42}
 
 
-def test_headers_go_along_and_nothing_is_asked_for_beside_requests() -> None:
+def test_headers_are_sent_and_no_other_requests_are_made() -> None:
     with plain_http_server() as asked:
         with opened(asked.url, headers={"Authorization": "Bearer abc"}) as connection:
             connection.listing().result(HANG)
@@ -125,7 +125,7 @@ class Rebinding(PublicInternet):
         return None if str(address).startswith("192.") else super().refusal(address)
 
 
-def test_a_name_that_changes_its_mind_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dns_rebinding_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     connected: list[str] = []
 
     async def connect(self: object, host: str, port: int, *more: object) -> None:
@@ -156,7 +156,7 @@ def test_one_bad_address_among_good_ones_is_enough() -> None:
         connection.join()
 
 
-def test_the_client_speaks_to_one_origin_whatever_the_package_follows() -> None:
+def test_the_client_connects_only_to_one_origin() -> None:
     told: list[str] = []
 
     async def ask(url: str) -> int:

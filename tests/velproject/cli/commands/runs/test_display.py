@@ -7,7 +7,7 @@ import pytest
 from velproject.cli.commands.runs.display import Display
 
 
-def test_who_goes_on_is_said_with_no_control_characters(
+def test_a_fallback_model_is_shown_without_control_characters(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     display = Display(live=False)

@@ -68,7 +68,7 @@ def test_suspicious_instructions_are_used_only_if_a_person_accepts_them(
     (project / "AGENTS.md").write_text(HOSTILE)
     done = vel(*ECHO, "task", cwd=project)
     assert done.returncode == 0
-    assert "AGENTS.md is not used: the scanner suspects it" in done.stderr
+    assert "AGENTS.md is not used, because of these findings" in done.stderr
     assert "inner/AGENTS.md:1" in done.stderr
     assert "previous instructions" not in last_prompt(vel)
     assert "Use tabs" not in last_prompt(vel)
@@ -89,7 +89,7 @@ def test_instructions_that_cannot_be_used_are_left_out(vel: Vel, project: Path, 
     assert "## Instructions" not in last_prompt(vel)
 
 
-def test_an_imported_prompt_stays_beside_the_instructions(vel: Vel, project: Path) -> None:
+def test_an_imported_prompt_stays_next_to_the_instructions(vel: Vel, project: Path) -> None:
     vel(*ECHO, "task")
     slug = str(vel.value("SELECT slug FROM agents_agent WHERE slug LIKE 'cli-%'"))
     own = vel.data / "own.md"

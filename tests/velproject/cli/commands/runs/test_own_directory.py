@@ -17,7 +17,7 @@ from tests.velproject.command import Vel, say
 
 pytestmark = pytest.mark.bubblewrap
 
-HEADING = "Runs outside the sandbox later, so look at it first:"
+HEADING = "These files can run outside the sandbox later. Check them first:"
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_a_run_that_fails_reports_as_well(vel: Vel, place: Path) -> None:
     assert reported(done.stderr) == ["created Makefile"]
 
 
-def test_a_run_that_waits_says_what_there_is_so_far(vel: Vel, place: Path) -> None:
+def test_a_waiting_run_reports_its_changes_so_far(vel: Vel, place: Path) -> None:
     project = make_checkout(place)
     flags = vel.script(
         say("", ("execute", {"command": "echo > Makefile"})),
@@ -269,7 +269,7 @@ def test_the_flags_need_a_workspace(vel: Vel) -> None:
     assert "--workspace" in done.stderr
 
 
-def test_the_users_next_commit_runs_nothing_of_the_run(vel: Vel, place: Path) -> None:
+def test_the_users_next_commit_runs_no_code_of_the_run(vel: Vel, place: Path) -> None:
     project = make_checkout(place)
     run_commands(vel, project, HOSTILE, "echo two >> source.txt; git add -A; git commit -qm two")
     assert as_user("git status; echo 3 >> source.txt; git commit -qam three", project).stdout

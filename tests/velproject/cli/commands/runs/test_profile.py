@@ -17,12 +17,15 @@ def test_the_agent_of_the_command_has_the_profile(vel: Vel) -> None:
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (["--profile", "sandbox_only", "--no-sandbox"], "leave --no-sandbox out"),
-        (["--profile", "sandbox_only", "--database", "a=sqlite:///a.db"], "leave --database out"),
+        (["--profile", "sandbox_only", "--no-sandbox"], "remove --no-sandbox"),
+        (["--profile", "sandbox_only", "--database", "a=sqlite:///a.db"], "remove --database"),
         (["--profile", "sandbox_only", "--approve", "execute"], "--approve: the tool execute is"),
-        (["--profile", "sandbox_only", "--agent", "ada"], "--profile: with --agent"),
+        (
+            ["--profile", "sandbox_only", "--agent", "ada"],
+            "--profile cannot be combined with --agent",
+        ),
         (["--profile", "half"], "'half' is not one of"),
-        (["--no-sandbox", "--workspace", "."], "--workspace is for the sandbox"),
+        (["--no-sandbox", "--workspace", "."], "--workspace needs the sandbox"),
     ],
 )
 def test_flags_that_contradict_each_other_are_refused(

@@ -27,11 +27,11 @@ def test_the_answer_is_on_standard_output_and_all_else_on_standard_error(vel: Ve
 
 
 @pytest.mark.slow
-def test_without_a_key_the_offline_script_answers_and_says_so(vel: Vel) -> None:
+def test_without_a_key_the_offline_script_answers_and_names_itself(vel: Vel) -> None:
     done = vel(*ECHO, "good morning")
     assert done.returncode == 0, done.stderr
     assert "good morning" in done.stdout
-    assert "no language model is asked" in done.stderr
+    assert "No language model is used" in done.stderr
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_lines_of_a_pipe_are_turns_of_one_session(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_clear_begins_a_new_session(vel: Vel) -> None:
+def test_clear_starts_a_new_session(vel: Vel) -> None:
     done = vel(*ECHO, stdin="first\nCLEAR\nsecond\nEXIT\nnever\n")
     assert done.returncode == 0, done.stderr
     runs = vel.runs()
@@ -86,7 +86,7 @@ def test_a_session_key_continues_its_session(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_json_prints_one_event_a_line_and_nothing_else(vel: Vel) -> None:
+def test_json_prints_only_one_event_on_each_line(vel: Vel) -> None:
     done = vel(*ECHO, "--json", "hello \x9b2J")
     assert done.returncode == 0, done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -114,7 +114,7 @@ def test_files_go_to_the_workspace_that_is_named(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_without_a_workspace_it_says_where_the_files_are(vel: Vel) -> None:
+def test_without_a_workspace_it_prints_the_path_of_the_files(vel: Vel) -> None:
     flags = vel.script(
         say("", ("write_file", {"path": "note.txt", "content": "hi"})), say("Written.")
     )

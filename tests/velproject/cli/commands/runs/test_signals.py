@@ -159,7 +159,7 @@ def test_after_ctrl_d_at_an_approval_the_session_offers_the_next_steps(vel: Vel)
 
 
 @pytest.mark.slow
-def test_in_a_session_ctrl_c_cancels_the_run_and_the_session_goes_on(vel: Vel) -> None:
+def test_in_a_session_ctrl_c_cancels_the_run_and_the_session_continues(vel: Vel) -> None:
     script = vel.script(say("Thinking very hard.", delay=600.0))
     terminal = Terminal(vel, *script)
     terminal.expect("> ")
@@ -175,7 +175,7 @@ def test_in_a_session_ctrl_c_cancels_the_run_and_the_session_goes_on(vel: Vel) -
 
 
 @pytest.mark.slow
-def test_a_run_whose_process_was_killed_can_be_cancelled(vel: Vel) -> None:
+def test_a_run_of_a_killed_process_can_be_cancelled(vel: Vel) -> None:
     terminal = start_slow_run(vel)
     terminal.signal(signal.SIGKILL)
     assert terminal.finish() == -signal.SIGKILL
@@ -187,7 +187,7 @@ def test_a_run_whose_process_was_killed_can_be_cancelled(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_whose_process_was_killed_goes_on_with_resume(vel: Vel) -> None:
+def test_a_run_of_a_killed_process_continues_with_resume(vel: Vel) -> None:
     script = vel.script(
         say("Looking.", ("ls", {"path": "."})), say("Thinking long enough.", delay=3.0)
     )

@@ -40,11 +40,14 @@ def test_as_json_the_value_is_in_the_last_event(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_answers_that_do_not_fit_are_told_and_fail_the_run(vel: Vel) -> None:
+def test_answers_that_do_not_fit_are_reported_and_fail_the_run(vel: Vel) -> None:
     done = vel(*vel.script(say('{"n": "x"}')), *schema_file(vel), "count")
     assert done.returncode == 1
     assert done.stdout == ""
-    assert '✗ the answer does not fit: $.n: must be of type integer, got "x"' in done.stderr
+    assert (
+        '✗ the answer does not match its schema: $.n: must be of type integer, got "x"'
+        in done.stderr
+    )
     assert "Failed (output_invalid): 3 answers did not fit" in done.stderr
 
 
@@ -52,14 +55,12 @@ def test_answers_that_do_not_fit_are_told_and_fail_the_run(vel: Vel) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "holds no JSON"),
-        ("[]", "which is an object"),
+        ("{", "is not valid JSON"),
+        ("[]", "expected a JSON object"),
         ('{"type": "x"}', "$.type must be one of"),
     ],
 )
-def test_a_schema_that_is_none_is_refused_before_anything_runs(
-    vel: Vel, text: str, told: str
-) -> None:
+def test_an_invalid_schema_is_refused_before_the_run(vel: Vel, text: str, told: str) -> None:
     done = vel(*ECHO, *schema_file(vel, text), "count")
     assert done.returncode == 2, done.stderr
     assert told in done.stderr
@@ -80,19 +81,19 @@ def test_a_context_is_fixed_for_a_session(vel: Vel) -> None:
     assert again.returncode == 0, again.stderr
     other = vel(*ECHO, "--session", "s", "--context", "customer=Other", "hello")
     assert other.returncode != 0
-    assert "began with another context (customer)" in other.stderr
+    assert "started with other values (customer)" in other.stderr
 
 
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (["--context", "customer"], "write NAME=VALUE"),
-        (["--context", "=x"], "write NAME=VALUE"),
+        (["--context", "customer"], "expected NAME=VALUE"),
+        (["--context", "=x"], "expected NAME=VALUE"),
         (["--context", "a=1", "--context", "a=2"], "a is given twice"),
-        (["--context", "a-b=1"], "is no name"),
+        (["--context", "a-b=1"], "is not a valid name"),
     ],
 )
-def test_a_context_that_is_none(vel: Vel, flags: list[str], told: str) -> None:
+def test_an_invalid_context_is_refused(vel: Vel, flags: list[str], told: str) -> None:
     done = vel(*ECHO, *flags, "hello")
     assert done.returncode == 2, done.stderr
     assert told in done.stderr

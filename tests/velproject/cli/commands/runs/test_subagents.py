@@ -45,7 +45,7 @@ def tasks(*names: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_what_subagents_do_is_shown_indented_by_their_names(vel: Vel) -> None:
+def test_the_work_of_subagents_is_shown_indented_with_their_names(vel: Vel) -> None:
     flags = team(
         vel,
         [tasks("finder", "finder", "broken"), say("All done.")],
@@ -56,14 +56,14 @@ def test_what_subagents_do_is_shown_indented_by_their_names(vel: Vel) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == "I delegate.\nAll done.\n", "their words are not the agent's answer"
     lines = done.stderr.splitlines()
-    assert sum(line.startswith("  ⤷ finder begins (run ") for line in lines) == 1
+    assert sum(line.startswith("  ⤷ finder starts (run ") for line in lines) == 1
     assert "  finder │ • ls  /" in lines
     assert "  finder 2 │ • ls  /" in lines
     assert "  finder │ Found\\x1b[2J it." in lines
     assert "  ⤶ finder 2: completed" in lines
     assert "  ⤶ broken: failed" in lines, done.stderr
-    assert "  waits for 3 subagents" in lines
-    began = next(n for n, line in enumerate(lines) if line.startswith("  ⤷ finder 2 begins"))
+    assert "  waiting for 3 subagents" in lines
+    began = next(n for n, line in enumerate(lines) if line.startswith("  ⤷ finder 2 starts"))
     ended = lines.index("  ⤶ finder 2: completed")
     own = [n for n, line in enumerate(lines) if line.startswith("  finder 2 │")]
     assert own
@@ -129,7 +129,7 @@ def test_a_subagent_in_the_background_is_asked_about_while_its_parent_works(vel:
 
 
 @pytest.mark.slow
-def test_without_a_terminal_the_others_go_on_and_what_is_asked_is_left_waiting(vel: Vel) -> None:
+def test_without_a_terminal_the_others_continue_and_requests_stay_pending(vel: Vel) -> None:
     flags = team(
         vel,
         [tasks("writer", "slow"), say("All done.")],
@@ -151,11 +151,11 @@ def test_without_a_terminal_the_others_go_on_and_what_is_asked_is_left_waiting(v
     assert resumed.returncode == 0, resumed.stderr
     assert resumed.stdout == "All done.\n"
     assert "  writer │ Written." in resumed.stderr.splitlines()
-    assert "Slept." not in resumed.stderr, "what was shown is not shown again"
+    assert "Slept." not in resumed.stderr, "old output is not shown again"
 
 
 @pytest.mark.slow
-def test_a_parent_whose_process_died_goes_on_with_its_subagents(vel: Vel) -> None:
+def test_a_parent_of_a_dead_process_continues_with_its_subagents(vel: Vel) -> None:
     flags = team(vel, [tasks("slow", "slow"), say("All done.")], slow=[say("Slept.", delay=2.0)])
     terminal = Terminal(vel, *flags, "go")
     wait_until(lambda: _waits(vel), "a parked parent")
@@ -187,7 +187,7 @@ def test_ctrl_c_ends_the_whole_family(vel: Vel) -> None:
 
 
 @pytest.mark.slow
-def test_in_json_each_event_says_whose_it_is(vel: Vel) -> None:
+def test_in_json_each_event_names_its_run(vel: Vel) -> None:
     flags = team(vel, [tasks("finder"), say("All done.")], finder=[say("Found.")])
     done = vel(*flags, "--json", "go")
     assert done.returncode == 0, done.stderr

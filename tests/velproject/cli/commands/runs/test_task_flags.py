@@ -76,7 +76,7 @@ def test_an_agent_that_somebody_else_put_there_is_not_used() -> None:
     owner = User.objects.create(username="ada")
     other = User.objects.create(username="mallory")
     Agent.objects.create(slug=agent_slug(owner), name="trap", owner=other)
-    with pytest.raises(CliError, match="belongs to somebody else"):
+    with pytest.raises(CliError, match="belongs to another user"):
         start_run(request(owner), options(), owner)
     assert not Run.objects.exists()
 
