@@ -97,4 +97,6 @@ def test_a_score_is_the_same_in_any_company_of_many() -> None:
 
 def test_a_skill_that_is_named_comes_first_among_many() -> None:
     documents = [*library(FEW), SHOES, SkillDocument("night-owl", "Sings.")]
-    assert rank(f"use night-owl, {REQUEST}", documents)[0].name == "night-owl"
+    first = rank(f"use night-owl, {REQUEST}", documents)[0]
+    assert first.name == "night-owl"
+    assert first.score > 0.5
