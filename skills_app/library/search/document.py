@@ -59,6 +59,11 @@ class SkillDocument:
         text = f"{fields!r}\0{self.body}"
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
+    @property
+    def said(self) -> str:
+        """Return the text that the language model reads."""
+        return f"{self.name.replace('-', ' ')}: {self.description[:MAX_SAID]}"
+
 
 def document_of(head: Head, body: str, files: Iterable[str] = ()) -> SkillDocument:
     """Return the document of a package's head and body. `files` are the paths of all its files."""
@@ -198,7 +203,7 @@ def _analyse(document: SkillDocument) -> Analysed:
         _direction(name * 2 + described + tags, evidence),
         f" {' '.join(stems(document.name.replace('-', ' ')))} ",
         document.triggers,
-        f"{document.name.replace('-', ' ')}: {document.description[:MAX_SAID]}",
+        document.said,
     )
 
 

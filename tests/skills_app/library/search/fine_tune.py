@@ -26,7 +26,7 @@ from torch.nn import functional
 
 from language_model.wordpieces import pieces_of
 from skills_app.library.package import SKILL_FILE
-from skills_app.library.search.document import SkillDocument, analyse
+from skills_app.library.search.document import SkillDocument
 from skills_app.library.search.meaning import WEIGHTS
 from skills_app.library.search.tokens import fold
 from tests.language_model.training import Encoder, write_own
@@ -67,7 +67,7 @@ def read_skills(directories: list[Path]) -> dict[str, str]:
         name, description = said.get("name"), said.get("description")
         if isinstance(name, str) and isinstance(description, str):
             document = SkillDocument(name, " ".join(description.split()))
-            found.setdefault(name, analyse(document).said)
+            found.setdefault(name, document.said)
     return found
 
 
