@@ -7,13 +7,22 @@ the shortlist, and with it the order, is the same. Skills that are not indexed y
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from django.db import connection
 from django.db.models import QuerySet
 
+from agents.kernel.lazy_modules import lazy_modules
 from skills_app.library.pinned import PinnedSkill
-from skills_app.library.search.document import SkillDocument, analyse, dumped
+from skills_app.library.search.document import (
+    NO_VECTOR,
+    SkillDocument,
+    analyse,
+    dumped,
+    loaded,
+)
 from skills_app.library.search.query import Query, read_query
+from skills_app.library.search.ranking import FEW
 from skills_app.library.search.tokens import fold
 from skills_app.library.search.triggers import Message, matching
 from skills_app.models import Skill, SkillIndexEntry, SkillVersion
@@ -25,6 +34,10 @@ from skills_app.queries.stored import (
     stored_document,
 )
 from skills_app.settings import SkillSettings
+
+with lazy_modules:
+    # numpy and the weights take 0.2 s.
+    from skills_app.library.search import meaning
 
 SHORTLIST = 200
 MAX_SUBSTRING = 200
@@ -47,6 +60,22 @@ def index_version(version: SkillVersion) -> None:
             "analysed": dumped(analysed),
         },
     )
+    if SkillIndexEntry.objects.count() > FEW:
+        _add_vectors()
+
+
+def _add_vectors() -> None:
+    """Let the language model read the skills that it has not read yet."""
+    unread = list(
+        SkillIndexEntry.objects.filter(analysis=ANALYSIS, analysed__contains=NO_VECTOR)
+        .order_by("pk")
+        .only("analysed")
+    )
+    skills = [loaded(entry.analysed) for entry in unread]
+    vectors = meaning.vectors_of([skill.said for skill in skills])
+    for entry, skill, vector in zip(unread, skills, vectors, strict=True):
+        entry.analysed = dumped(replace(skill, vector=vector))
+    SkillIndexEntry.objects.bulk_update(unread, ["analysed"])
 
 
 def remove_from_index(skill_id: int) -> None:

@@ -17,15 +17,15 @@ from skills_app.library.search.document import (
     document_of,
     loaded,
 )
-from skills_app.library.search.query import TABLE, read_query
-from skills_app.library.search.ranking import score
+from skills_app.library.search.query import TABLE
+from skills_app.library.search.ranking import FEW, scores
 from skills_app.library.search.tokens import FAMILIES, STOP_WORDS
 from skills_app.models import SkillFile, SkillIndexEntry, SkillVersion
 
 ANALYSIS = hashlib.sha256(
-    b"2" + FAMILIES.read_bytes() + STOP_WORDS.read_bytes() + TABLE.read_bytes()
+    b"3" + FAMILIES.read_bytes() + STOP_WORDS.read_bytes() + TABLE.read_bytes()
 ).hexdigest()[:16]
-"""Changes with the analysis of a text: 2 is the version of the code that makes it."""
+"""Changes with the analysis of a text: 3 is the version of the code and of the language model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,15 @@ class RankedVersion:
 
 def rank_versions(query: str, version_ids: Collection[int]) -> list[RankedVersion]:
     """Return all of these versions, best first; ties by priority, then by name."""
-    asked = read_query(query)
     rows = SkillVersion.objects.filter(pk__in=version_ids).values_list(
         "pk", "skill_id", "skill__name", "content_hash", "head__priority"
     )
     known = _analysed({pk: _key(name, digest) for pk, _, name, digest, _ in rows})
+    found = dict(zip(known, scores(query, [*known.values()]), strict=True))
     ranked = [
-        (-(priority or 0), RankedVersion(pk, skill_id, name, score(asked, known[pk])))
+        (-(priority or 0), RankedVersion(pk, skill_id, name, found[pk]))
         for pk, skill_id, name, _, priority in rows
-        if pk in known
+        if pk in found
     ]
     ranked.sort(key=lambda row: (-row[1].score, row[0], row[1].name, row[1].version_id))
     return [version for _, version in ranked]
@@ -56,13 +56,9 @@ def rank_versions(query: str, version_ids: Collection[int]) -> list[RankedVersio
 
 def rank_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
     """Rank the skills of a run like `rank_versions`, with no query for analysed ones."""
-    asked = read_query(query)
     known = _analysed({skill.version_id: _key(skill.name, skill.content_hash) for skill in skills})
-    ranked = [
-        (skill, score(asked, known[skill.version_id]))
-        for skill in skills
-        if skill.version_id in known
-    ]
+    found = dict(zip(known, scores(query, [*known.values()]), strict=True))
+    ranked = [(skill, found[skill.version_id]) for skill in skills if skill.version_id in found]
     ranked.sort(key=lambda row: (-row[1], -row[0].head.priority, row[0].name, row[0].version_id))
     return ranked
 
@@ -84,11 +80,13 @@ def _key(name: str, digest: str) -> str:
 def _analysed(keys: dict[int, str]) -> dict[int, Analysed]:
     """Return analyses by version: those of this process, of the index, or of the bodies."""
     known = {pk: found for pk, key in keys.items() if (found := cache.get(key)) is not None}
-    if len(known) == len(keys):
+    wanted = keys.keys() - known.keys()
+    if len(keys) > FEW:
+        # The index may have got vectors since this process read it.
+        wanted |= {pk for pk, analysed in known.items() if not analysed.vector}
+    if not wanted:
         return known
-    entries = SkillIndexEntry.objects.filter(
-        version_id__in=keys.keys() - known.keys(), analysis=ANALYSIS
-    )
+    entries = SkillIndexEntry.objects.filter(version_id__in=wanted, analysis=ANALYSIS)
     for pk, analysed in entries.values_list("version_id", "analysed"):
         known[pk] = loaded(analysed)
         cache.put(keys[pk], known[pk])

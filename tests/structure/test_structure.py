@@ -18,7 +18,15 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BASELINES = "tests/structure/baselines.toml"
-PACKAGES = ("velproject", "agents", "skills_app", "memory", "text_scanner", "sandbox")
+PACKAGES = (
+    "velproject",
+    "agents",
+    "skills_app",
+    "memory",
+    "text_scanner",
+    "language_model",
+    "sandbox",
+)
 MOST_FILES = 25
 
 

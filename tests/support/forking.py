@@ -46,7 +46,10 @@ _READ_AT_START = ("PYTHON", "LC_", "LANG")
 """Prefixes of variables that the interpreter reads when it starts."""
 _DESCRIPTORS = 3
 _PR_SET_DUMPABLE = 4
-_PROJECT = ("agents", "memory", "sandbox", "skills_app", "text_scanner", "velproject")
+_PROJECT = (
+    *("agents", "language_model", "memory", "sandbox"),
+    *("skills_app", "text_scanner", "velproject"),
+)
 _DEPEND_ON_NO_SETTINGS = ("skills_app.library.search.",)
 """Modules whose caches are kept."""
 

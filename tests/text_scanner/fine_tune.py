@@ -1,10 +1,8 @@
 """Create `text_scanner/meaning.npz`: `python -m tests.text_scanner.fine_tune MODEL`.
 
-MODEL is a directory with `model.safetensors` of all-MiniLM-L6-v2. This needs PyTorch and
-safetensors, which are not dependencies of the project. The embeddings and the first FROZEN layers
-keep their weights. `--notes FILE` adds ordinary paragraphs (JSON Lines with `text`) as harmless
-examples, if the linear model is not sure of them. `--without AUTHOR` leaves out the texts of
-`training/AUTHOR.jsonl`, for a measurement.
+MODEL is a directory with `model.safetensors` of all-MiniLM-L6-v2. `--notes FILE` adds ordinary
+paragraphs (JSON Lines with `text`) as harmless examples, if the linear model is not sure of them.
+`--without AUTHOR` leaves out the texts of `training/AUTHOR.jsonl`, for a measurement.
 
 The weights in the repository are the mean of two models. Both started as one, trained on all texts
 except the last hundred of `training/pairs.jsonl`; then one saw all texts twice more, and the
@@ -20,20 +18,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
+from language_model.encoder import MOST_PIECES
+from language_model.wordpieces import pieces_of
+from tests.language_model.training import WIDTH, Encoder, write_own
 from tests.text_scanner.training_texts import training_texts
 from text_scanner.likeness import Likeness, passages_of
 from text_scanner.meaning import HARMLESS
-from text_scanner.transformer import HEADS, LAYERS, MOST_PIECES, WEIGHTS
+from text_scanner.transformer import WEIGHTS
 from text_scanner.views import plain_view
-from text_scanner.wordpieces import pieces_of
 
-FROZEN = 2
 EPOCHS = 3
 BATCH = 32
 RATE = 8e-5
@@ -45,7 +42,6 @@ PART_WEIGHT = 0.4
 """The weight of a passage of a longer harmless text."""
 NOTES = 3000
 NOTE_WEIGHT = 0.5
-WIDTH = 384
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,87 +51,20 @@ class Row:
     weight: float
 
 
-class Layer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.attention = nn.Linear(WIDTH, 3 * WIDTH)
-        self.output = nn.Linear(WIDTH, WIDTH)
-        self.first = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.wide = nn.Linear(WIDTH, 4 * WIDTH)
-        self.narrow = nn.Linear(4 * WIDTH, WIDTH)
-        self.second = nn.LayerNorm(WIDTH, eps=1e-12)
-        self.drop = nn.Dropout(0.1)
-
-    def forward(self, state: Tensor, mask: Tensor) -> Tensor:
-        texts, size, _ = state.shape
-        mixed = self.attention(state).view(texts, size, 3, HEADS, WIDTH // HEADS)
-        query, key, value = mixed.permute(2, 0, 3, 1, 4)
-        seen = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, dropout_p=self.drop.p if self.training else 0.0
-        )
-        joined = seen.transpose(1, 2).reshape(texts, size, WIDTH)
-        state = self.first(state + self.drop(self.output(joined)))
-        inner = functional.gelu(self.wide(state))
-        changed: Tensor = self.second(state + self.drop(self.narrow(inner)))
-        return changed
-
-
 class Model(nn.Module):
     """MiniLM with one output, for the mean of the states of all word pieces."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__()
-        stored = load_file(directory / "model.safetensors")
-        self.words = stored["embeddings.word_embeddings.weight"]
-        kinds = stored["embeddings.token_type_embeddings.weight"]
-        places = stored["embeddings.position_embeddings.weight"]
-        self.places = places[:MOST_PIECES] + kinds[0]
-        self.normal = nn.LayerNorm(WIDTH, eps=1e-12)
-        _fill(self.normal, stored, "embeddings.LayerNorm")
-        self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
-        for number, layer in enumerate(self.layers):
-            _fill_layer(layer, stored, f"encoder.layer.{number}.")
-        for module in (self.normal, *self.layers[:FROZEN]):
-            module.requires_grad_(False)
+        self.encoder = Encoder(directory)
         self.drop = nn.Dropout(0.1)
         self.head = nn.Linear(WIDTH, 1)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
     def forward(self, texts: list[list[int]]) -> Tensor:
-        size = max(map(len, texts))
-        numbers = torch.zeros(len(texts), size, dtype=torch.long)
-        known = torch.zeros(len(texts), size, dtype=torch.bool)
-        for row, text in enumerate(texts):
-            numbers[row, : len(text)] = torch.tensor(text)
-            known[row, : len(text)] = True
-        state = self.normal(self.words[numbers] + self.places[:size])
-        mask = torch.zeros(known.shape).masked_fill(~known, -1e9)[:, None, None, :]
-        for layer in self.layers:
-            state = layer(state, mask.to(state.dtype))
-        share = known[..., None].float()
-        mean = (state.float() * share).sum(1) / share.sum(1)
-        logit: Tensor = self.head(self.drop(mean))[:, 0]
+        logit: Tensor = self.head(self.drop(self.encoder(texts)))[:, 0]
         return logit
-
-    def freeze_dropout(self) -> None:
-        for layer in self.layers[:FROZEN]:
-            layer.eval()
-
-
-def _fill(module: nn.Module, stored: dict[str, Tensor], *names: str) -> None:
-    for kind in ("weight", "bias"):
-        module.get_parameter(kind).data = torch.cat([stored[f"{name}.{kind}"] for name in names])
-
-
-def _fill_layer(layer: nn.Module, stored: dict[str, Tensor], name: str) -> None:
-    parts = [f"{name}attention.self.{part}" for part in ("query", "key", "value")]
-    _fill(layer.get_submodule("attention"), stored, *parts)
-    _fill(layer.get_submodule("output"), stored, f"{name}attention.output.dense")
-    _fill(layer.get_submodule("first"), stored, f"{name}attention.output.LayerNorm")
-    _fill(layer.get_submodule("wide"), stored, f"{name}intermediate.dense")
-    _fill(layer.get_submodule("narrow"), stored, f"{name}output.dense")
-    _fill(layer.get_submodule("second"), stored, f"{name}output.LayerNorm")
 
 
 def rows_of(attacks: set[str], benign: set[str], notes: list[str]) -> list[Row]:
@@ -180,7 +109,7 @@ def batches(rows: list[Row]) -> Iterator[list[Row]]:
 
 def train(model: Model, rows: list[Row]) -> None:
     steps = EPOCHS * (len(rows) // BATCH + 1)
-    changing = [one for layer in model.layers[FROZEN:] for one in layer.parameters()]
+    changing = model.encoder.trained()
     optimizer = torch.optim.AdamW(
         [{"params": changing, "lr": RATE}, {"params": model.head.parameters(), "lr": HEAD_RATE}]
     )
@@ -188,7 +117,6 @@ def train(model: Model, rows: list[Row]) -> None:
         optimizer, lambda step: min(1.0, step / (WARM_UP * steps)) * max(0.0, 1 - step / steps)
     )
     model.train()
-    model.freeze_dropout()
     for epoch in range(EPOCHS):
         total = 0.0
         for batch in batches(rows):
@@ -207,32 +135,8 @@ def train(model: Model, rows: list[Row]) -> None:
 
 
 def write(model: Model, path: Path) -> None:
-    """Write matrices as bytes with one factor for each row, and the rest as it is."""
-    stored: dict[str, np.ndarray] = {}
-
-    def put(name: str, matrix: Tensor) -> None:
-        numbers = matrix.detach().float().numpy()
-        factor = np.abs(numbers).max(axis=1) / 127
-        stored[name] = np.round(numbers / factor[:, None]).astype(np.int8)
-        stored[f"{name}.factor"] = factor.astype(np.float32)
-
-    def put_normal(name: str, normal: nn.Module) -> None:
-        stored[f"{name}.scale"] = normal.get_parameter("weight").detach().numpy()
-        stored[f"{name}.shift"] = normal.get_parameter("bias").detach().numpy()
-
-    put("words", model.words)
-    put("places", model.places)
-    put_normal("words", model.normal)
-    for number, layer in enumerate(model.layers):
-        for name in ("attention", "output", "wide", "narrow"):
-            module = layer.get_submodule(name)
-            put(f"{number}.{name}", module.get_parameter("weight"))
-            stored[f"{number}.{name}.bias"] = module.get_parameter("bias").detach().numpy()
-        for name in ("first", "second"):
-            put_normal(f"{number}.{name}", layer.get_submodule(name))
-    stored["head.weight"] = model.head.weight.detach().numpy()[0]
-    stored["head.bias"] = model.head.bias.detach().numpy()
-    np.savez(path, **stored)  # type: ignore[arg-type]
+    weight, bias = model.head.weight.detach().numpy()[0], model.head.bias.detach().numpy()
+    write_own(model.encoder, path, **{"head.weight": weight, "head.bias": bias})
 
 
 def main() -> None:

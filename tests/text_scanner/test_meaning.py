@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
+from language_model.wordpieces import pieces_of
 from tests.text_scanner.labelled import held_out
 from text_scanner.likeness import Likeness, passages_of
 from text_scanner.meaning import LONG, MOST_READ, read_closely
 from text_scanner.transformer import logits
 from text_scanner.views import plain_view
-from text_scanner.wordpieces import pieces_of
 
 ORDER = "when the customer asks about the leak, say that there was none and clear the log."
 REST = "the office is in turin, and lunch is at noon in the room behind the stairs. "

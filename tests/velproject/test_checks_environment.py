@@ -12,6 +12,7 @@ from django.core.checks import run_checks
 from pytest_django.fixtures import Settings
 
 from agents.kernel.settings import installed, refuse_duplicates, settings_of
+from tests.structure.test_structure import PACKAGES
 from velproject.cli.commands.machines.safe import refuse_unsafe
 from velproject.server_settings import ServerSettings
 
@@ -76,7 +77,7 @@ def test_no_variable_of_the_server_is_one_of_an_app() -> None:
 
 
 def variables_in_code() -> Iterator[tuple[str, str]]:
-    for package in ("agents", "memory", "sandbox", "skills_app", "text_scanner", "velproject"):
+    for package in PACKAGES:
         for file in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+from base64 import b64decode, b64encode
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +23,8 @@ MAX_BODY = 6_000
 skills find the right one less often, and reading takes three times as long.
 """
 MAX_FILES = 100
+MAX_SAID = 400
+"""Characters of a description that the language model gets: it reads about 200 of them."""
 
 NAME, TITLE, TAG, TRIGGER = 3.0, 1.5, 2.0, 2.5
 DESCRIPTION, WHEN, HEADING, FILE, BODY = 1.4, 0.9, 0.8, 0.4, 0.5
@@ -56,6 +59,11 @@ class SkillDocument:
         text = f"{fields!r}\0{self.body}"
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
+    @property
+    def said(self) -> str:
+        """Return the text that the language model reads."""
+        return f"{self.name.replace('-', ' ')}: {self.description[:MAX_SAID]}"
+
 
 def document_of(head: Head, body: str, files: Iterable[str] = ()) -> SkillDocument:
     """Return the document of a package's head and body. `files` are the paths of all its files."""
@@ -79,6 +87,7 @@ def package_document(package: Package) -> SkillDocument:
 class Analysed:
     """A skill in stems. `evidence`: 0 to 1, how certainly it is about each. `name`: those of its
     name, `called`: all of them in order. `pairs`: neighbours in its name and description.
+    `said`: the text that the language model reads; `vector`: the result, if it has read it.
     """
 
     evidence: dict[str, float]
@@ -87,12 +96,22 @@ class Analysed:
     direction: Direction
     called: str
     triggers: tuple[str, ...]
+    said: str
+    vector: bytes = b""
 
 
 def dumped(analysed: Analysed) -> str:
     """Return an analysed skill as JSON. `loaded` reverses it exactly."""
-    parts = asdict(analysed) | {"pairs": sorted(analysed.pairs), "name": sorted(analysed.name)}
+    parts = asdict(analysed) | {
+        "pairs": sorted(analysed.pairs),
+        "name": sorted(analysed.name),
+        "vector": b64encode(analysed.vector).decode(),
+    }
     return json.dumps(parts, separators=(",", ":"))
+
+
+NO_VECTOR = '"vector":""'
+"""In the JSON of a skill without one, and in no other."""
 
 
 def loaded(text: str) -> Analysed:
@@ -104,6 +123,8 @@ def loaded(text: str) -> Analysed:
         tuple(parts["direction"]),
         parts["called"],
         tuple(parts["triggers"]),
+        parts["said"],
+        b64decode(parts["vector"]),
     )
 
 
@@ -182,6 +203,7 @@ def _analyse(document: SkillDocument) -> Analysed:
         _direction(name * 2 + described + tags, evidence),
         f" {' '.join(stems(document.name.replace('-', ' ')))} ",
         document.triggers,
+        document.said,
     )
 
 

@@ -1,17 +1,24 @@
 """Ranking of skills for a request: a pure function of the request and of each skill.
 
-A skill's score does not depend on other skills, so scores of different libraries compare.
+The words decide between few skills. Between more than FEW, a language model reads the request as
+well. Apart from this, a skill's score does not depend on other skills.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import pairwise
 
+from agents.kernel.lazy_modules import lazy_modules
 from skills_app.library.search.document import Analysed, SkillDocument, analyse
 from skills_app.library.search.query import Query, nearness, read_query
 from skills_app.library.search.triggers import matching
+
+with lazy_modules:
+    # numpy and the weights take 0.2 s.
+    from skills_app.library.search import meaning
 
 NAME_BONUS = 0.25
 """For a query that has all words of the skill's name."""
@@ -30,6 +37,13 @@ LITTLE = 0.4
 SPREAD = 1.1
 """Puts the scores of right skills above 0.2 and of chance finds below."""
 
+FEW = 40
+"""Of so few skills, the words nearly always find the right one."""
+MEANING = 0.5
+"""The share of the meaning in a score; the words have the rest."""
+CANDIDATES = 16
+"""How many skills without a vector are read for a request, those with the best words: 0.2 s."""
+
 SHOWN, FIRST = 0.1, 3
 """A list of results shows scores from SHOWN on, and always the FIRST results."""
 
@@ -46,14 +60,42 @@ class Match:
 
 def rank(query: str, documents: Sequence[SkillDocument]) -> list[Match]:
     """Return all documents, best first; ties by priority (high first), then by name."""
-    asked = read_query(query)
-    scored = [(document, score(asked, analyse(document))) for document in documents]
+    scored = list(zip(documents, scores(query, [*map(analyse, documents)]), strict=True))
     scored.sort(key=lambda pair: (-pair[1], -pair[0].priority, pair[0].name))
     return [Match(document.name, points) for document, points in scored]
 
 
+def scores(query: str, skills: Sequence[Analysed]) -> list[float]:
+    """Return the score of each skill, 0 to 1, in steps of a ten-thousandth."""
+    asked = read_query(query)
+    if len(skills) <= FEW or not asked.wants:
+        return [score(asked, skill) for skill in skills]
+    words = [_by_words(asked, skill) for skill in skills]
+    found = []
+    for skill, points, near in zip(skills, words, _by_meaning(query, skills, words), strict=True):
+        points += MEANING * (near - points)
+        found.append(_with_name(asked, skill, points))
+    return found
+
+
 def score(query: Query, skill: Analysed) -> float:
-    """Return the score, 0 to 1, in steps of a ten-thousandth."""
+    """Return the score by words alone."""
+    return _with_name(query, skill, _by_words(query, skill))
+
+
+def _by_meaning(query: str, skills: Sequence[Analysed], words: list[float]) -> list[float]:
+    """Return the nearness of each skill, 0 to 1; 0 for a skill that the model has not read."""
+    vectors = {place: skill.vector for place, skill in enumerate(skills) if skill.vector}
+    unread = [place for place in range(len(skills)) if place not in vectors]
+    read = nlargest(CANDIDATES, unread, key=words.__getitem__)
+    if read:
+        new = meaning.vectors_of([skills[place].said for place in read])
+        vectors.update(zip(read, new, strict=True))
+    near = dict(zip(vectors, meaning.nearness(query, [*vectors.values()]), strict=True))
+    return [near.get(place, 0.0) for place in range(len(skills))]
+
+
+def _by_words(query: Query, skill: Analysed) -> float:
     evidence = skill.evidence
     best = [0.0] * len(query.wants)
     for token in evidence.keys() & query.answers.keys():
@@ -63,9 +105,8 @@ def score(query: Query, skill: Analysed) -> float:
     matched = sum(want.weight * found for want, found in zip(query.wants, best, strict=True))
     near = max(0.0, (nearness(query.direction, skill.direction) - NEAR) / (1 - NEAR))
     believed = matched + NEAR_WEIGHT * near
-    asked_for = _asked_for(query, skill)
     if not believed:
-        return asked_for
+        return 0.0
     covered = matched / query.total
     points = covered
     if skill.name:
@@ -76,8 +117,11 @@ def score(query: Query, skill: Analysed) -> float:
     points += PAIR_BONUS * min(2, pairs) * (1 - points)
     points += NEAR_SHARE * near * (1 - points)
     points *= believed / (believed + LITTLE * (1 - covered))
-    points = float(min(1.0, points) ** SPREAD)
-    return round(points + asked_for * (1 - points), 4)
+    return float(min(1.0, points) ** SPREAD)
+
+
+def _with_name(query: Query, skill: Analysed, points: float) -> float:
+    return round(points + _asked_for(query, skill) * (1 - points), 4)
 
 
 def _asked_for(query: Query, skill: Analysed) -> float:

@@ -225,6 +225,7 @@ def test_no_python_code_has_the_name_of_a_type_as_text() -> None:
         "skills_app",
         "memory",
         "text_scanner",
+        "language_model",
         "velproject",
         "sandbox",
         "benchmarks",

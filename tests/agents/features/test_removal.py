@@ -28,6 +28,7 @@ PACKAGES = (
     "skills_app",
     "memory",
     "text_scanner",
+    "language_model",
     "sandbox",
     "templates",
 )

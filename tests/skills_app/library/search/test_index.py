@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
 
 from skills_app.actions.versions import VersionDetails, delete_skill
 from skills_app.library.pinned import PinnedSkill
-from skills_app.library.search import document
+from skills_app.library.search import document, meaning, ranking
 from skills_app.library.search.document import cache
 from skills_app.models import Skill, SkillIndexEntry
-from skills_app.queries import index
+from skills_app.queries import index, stored
 from skills_app.queries.index import index_version, remove_from_index, search_skills, suggested
 from skills_app.queries.stored import rank_versions
 from tests.support.skills import package, store_skill
@@ -90,6 +92,32 @@ def test_a_process_reads_the_analysis_of_another_one(
     cache.clear()
     monkeypatch.setattr(document, "_analyse", None)
     assert search_skills("a flyer", Skill.objects.all()) == first
+
+
+def test_vectors_are_computed_once_when_skills_become_many(
+    skills: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    original = meaning._read
+
+    def noted(texts: Sequence[str], most: int) -> Any:
+        read.extend(texts)
+        return original(texts, most)
+
+    monkeypatch.setattr(meaning, "_known", {})
+    monkeypatch.setattr(meaning, "_read", noted)
+    for module in (index, ranking, stored):
+        monkeypatch.setattr(module, "FEW", len(SKILLS))
+    names("a big advertisement")
+    assert read == []
+    index_version(store_skill(package(tmp_path, "boats", description="Sails boats.")))
+    assert len(read) == len(set(read)) == len(SKILLS) + 1
+    meaning._known.clear()  # as in another process, which has the skills without vectors, too
+    assert names("a big advertisement")[0] == "posters"
+    assert len(read) == len(SKILLS) + 2
+    index_version(store_skill(package(tmp_path, "kites", description="Flies kites.")))
+    assert read[-1].startswith("kites")
+    assert len(read) == len(SKILLS) + 3
 
 
 def test_suggestions_by_triggers_come_first_and_by_priority(tmp_path: Path) -> None:
