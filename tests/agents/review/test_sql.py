@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -12,6 +13,7 @@ from agents.review.sql import MAX_CHARACTERS, formatted_sql
 
 PIECES = ["select ", "a", ", ", "from t ", "where ", "'x  y'", '"a b"', "and ", "(", ")", "; "]
 PIECES += ["case when 1 then 2 end ", "'", '"', "\n", "1=1 ", "in (", "join u on ", "ü"]
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
 def test_clauses_are_on_separate_lines() -> None:
@@ -25,8 +27,7 @@ def test_only_white_space_outside_of_quotes_changes(statement: str) -> None:
     formatted = formatted_sql(statement)
     if formatted is not None:
         assert "".join(formatted.split()) == "".join(statement.split())
-        for quoted in ("'x  y'", '"a b"'):
-            assert formatted.count(quoted) == statement.count(quoted)
+        assert QUOTED.findall(formatted) == QUOTED.findall(statement)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_the_digest_of_a_list_knows_no_order_but_every_tool() -> None:
         ({"name": "a" * 129}, "its name"),
         ({"name": "a\nb"}, "its name"),
         ({"name": "\u202ea"}, "its name"),
-        ({"description": 7}, "no text"),
+        ({"description": 7}, "is not text"),
         ({"description": "x\x00"}, "NUL"),
         ({"description": "x\ud800"}, "half of a character"),
         ({"inputSchema": {"type": "string"}}, "JSON Schema of an object"),
