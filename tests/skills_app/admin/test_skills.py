@@ -322,7 +322,7 @@ def test_a_skill_is_deleted_only_at_the_shown_version(root: User, tmp_path: Path
     assert 'name="base_version" value="1"' in text_of(client.get(address))
     imported(tmp_path / "b", root, body="Count twice.")
     stale = client.post(address, {"base_version": "1"})
-    assert (stale.status_code, "look at it again" in text_of(stale)) == (409, True)
+    assert (stale.status_code, "has changed" in text_of(stale)) == (409, True)
     assert not Skill.objects.get(pk=made.skill_id).is_deleted
     done = client.post(address, {"base_version": "2"}, follow=True)
     assert messages_of(done)[0] == "The skill beans is deleted. Old runs keep it."

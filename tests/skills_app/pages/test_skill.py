@@ -185,7 +185,7 @@ def test_a_skill_is_deleted_as_it_was_seen(olga: Client, peter: Client) -> None:
     skill = bring().version.skill
     assert "manage_library" in post(peter, skill, "delete", base="1")
     for base in ("0", "7", "9" * 18):
-        assert "has changed since" in post(olga, skill, "delete", base=base)
+        assert "has changed" in post(olga, skill, "delete", base=base)
     for base in ("", "x", "-1", "9" * 5_000):
         assert "form is incomplete" in post(olga, skill, "delete", base=base)
     assert "was deleted from the library" in post(olga, skill, "delete", base="1")
