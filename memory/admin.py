@@ -1,4 +1,4 @@
-"""Admin of agents' memory: files, their history with restoring, and agents' edit requests."""
+"""Admin pages for memory files, for their history with restoring, and for edit requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHOWN_REVISIONS = 200
 
 
 class MemoryAdmin(JournalAdmin):
-    """Rows of agents that the user may use or approve for; all rows with `view_all_runs`."""
+    """Show the rows of agents that the user may use or approve for; all with `view_all_runs`."""
 
     list_select_related = ["agent"]
     search_fields = ["path", "=agent__slug", "=agent__id"]
@@ -78,7 +78,7 @@ class MemoryFileAdmin(MemoryAdmin):
 
 @admin.register(MemoryRevision)
 class MemoryRevisionAdmin(MemoryAdmin):
-    """Read-only; a POST to a revision's page restores that revision."""
+    """Show revisions read-only; a POST to a revision's page restores that revision."""
 
     page_template = "admin/memory/revision.html"
     list_display = ["path", "number", "shown_agent", "operation", "size", "by", "source", "when"]
@@ -115,7 +115,7 @@ class MemoryRevisionAdmin(MemoryAdmin):
         }
 
     def act_on_row(self, request: HttpRequest, row: MemoryRevision) -> HttpResponse:
-        """Restore the revision. The service checks the permission."""
+        """Restore the revision. `restore_revision` checks the permission."""
         if "restore" not in request.POST:
             raise PermissionDenied
         try:
@@ -135,7 +135,7 @@ class MemoryRevisionAdmin(MemoryAdmin):
 
 @admin.register(MemoryEditRequest)
 class MemoryEditRequestAdmin(MemoryAdmin):
-    """An agent's edit request. It has the state of its approval request, where people decide it."""
+    """Show agents' edit requests with the state of their approval requests."""
 
     page_template = "admin/memory/request.html"
     list_display = ["path", "operation", "shown_agent", "state", "created_at"]
@@ -144,7 +144,7 @@ class MemoryEditRequestAdmin(MemoryAdmin):
     ordering = ["-id"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryEditRequest]:
-        # Pending requests are visible to people who may see the approval, as in the queue.
+        # Show a pending request only to people who may see its approval request, as in the queue.
         rows = super().get_queryset(request)
         if request.user.has_perm(VIEW_ALL):
             return rows

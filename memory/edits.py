@@ -1,4 +1,4 @@
-"""Edits that agents request, and the content that results from them."""
+"""Edits that agents request, and the content of a file after an edit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ class MemoryEdit:
 
 
 def content_after(edit: MemoryEdit, before: str | None) -> str | None:
-    """Return the file after `edit`, None if it is deleted. Raises `InvalidEdit`."""
+    """Return the content of the file after `edit`; None if the edit deletes the file.
+
+    `before` is the content before, or None if there is no file. Raises `InvalidEdit`.
+    """
     if edit.operation == "delete":
         if before is None:
             raise InvalidEdit(f"There is no {edit.path} to delete: list_memory lists the files.")
@@ -62,7 +65,7 @@ def content_after(edit: MemoryEdit, before: str | None) -> str | None:
 
 
 def size_of_text(text: str) -> int:
-    """Return the size in bytes of UTF-8. Raises `InvalidEdit` for text without a UTF-8 form."""
+    """Return the size in bytes of UTF-8. Raises `InvalidEdit` for text with lone surrogates."""
     try:
         return size_of(text)
     except UnicodeEncodeError:
@@ -70,7 +73,10 @@ def size_of_text(text: str) -> int:
 
 
 def always_warnings(path: str, after: str | None) -> list[str]:
-    """Return warnings for the approver about the file that each prompt contains."""
+    """Return warnings for the approver if `path` is the file that every prompt contains.
+
+    `after` is the content after the edit, or None if the file is deleted.
+    """
     if path not in (ALWAYS, PERSONAL_ALWAYS) or after is None:
         return []
     size = size_of(after)
@@ -80,7 +86,7 @@ def always_warnings(path: str, after: str | None) -> list[str]:
 
 
 def size_warnings(total: int) -> list[str]:
-    """Return warnings for the approver about a memory of `total` bytes."""
+    """Return warnings for the approver if the memory is too large: `total` is its size in bytes."""
     if total > TOTAL_BYTES:
         return [
             f"The memory would have {total:,} bytes, over the advised {TOTAL_BYTES:,}: "

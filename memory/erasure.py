@@ -12,7 +12,7 @@ from memory.paths import shown_path
 def remembered_from(thread_id: str) -> list[Stays]:
     """Return the memory files that this thread or one of its subagents has changed.
 
-    Of a person's own files only the directory, because others may read it.
+    A file of `me/` appears only as its directory, because other people may read the list.
     """
     revisions = MemoryRevision.every.filter(
         Q(edit_request__run__thread=thread_id) | Q(edit_request__run__thread__root=thread_id)

@@ -1,10 +1,10 @@
-"""Errors of a memory. `agents` converts them to its own service errors."""
+"""Errors of a memory. Code in `memory.actions` converts them to the service errors of `agents`."""
 
 from __future__ import annotations
 
 
 class MemoryRefused(Exception):
-    """The base class. Users may see the message; `code` is a stable word for programs."""
+    """Base class of a memory's errors. Users may see the message; `code` is stable for programs."""
 
     code = "refused"
 
@@ -16,7 +16,7 @@ class InvalidEdit(MemoryRefused):
 
 
 class NameRefused(MemoryRefused):
-    """The name is taken, or looks like a taken one. `code` has the reason."""
+    """The name is already in use, or looks like one in use. `code` says which."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)

@@ -36,8 +36,8 @@ class InvalidFolder(MemoryRefused):
 class Folder:
     """The contents of a folder: `files` by their paths in the memory, and AGENTS.md as `prompt`.
 
-    `prompt` is None if there is no AGENTS.md. `ignored` are the names at the top level that do not
-    belong to a memory.
+    `prompt` is None if there is no AGENTS.md. `ignored` contains the other names at the top level,
+    which do not belong to a memory.
     """
 
     files: dict[str, str]
@@ -46,10 +46,10 @@ class Folder:
 
 
 def write_folder(directory: Path, files: Mapping[str, str]) -> None:
-    """Create `directory` with all of `files`, or fail. Raises `InvalidFolder` and `OSError`.
+    """Create `directory` with all of `files`, or with none.
 
-    It must be new or empty, and not a link. The files are written to a sibling directory, which
-    then replaces it in one step.
+    The directory must not exist or must be empty, and must not be a link. The files are written to
+    a sibling directory, which then replaces it in one step. Raises `InvalidFolder` and `OSError`.
     """
     target = Path(os.path.abspath(directory))
     if target.is_symlink():
@@ -104,7 +104,10 @@ def read_folder(directory: Path) -> Folder:
 
 
 def _paths(tree: TreeBackend, directories: list[Entry]) -> Iterator[str]:
-    """Yield checked paths of the files in `directories`. Raises `InvalidFolder` for others."""
+    """Yield the valid paths of all files below `directories`.
+
+    Raises `InvalidFolder` for an invalid path, a link or a special file, and over the limits.
+    """
     left, seen = list(directories), 0
     while left:
         directory = left.pop()
@@ -141,7 +144,7 @@ def _content(tree: TreeBackend, path: str) -> str:
 
 
 def _require_distinct(files: Mapping[str, str]) -> None:
-    """Raise `InvalidFolder` for two names that are equal on a system that folds case."""
+    """Raise `InvalidFolder` if two paths differ only in case: some systems treat them as equal."""
     by_folded: dict[str, str] = {}
     for path in files:
         other = by_folded.setdefault(path.lower(), path)

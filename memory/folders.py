@@ -1,4 +1,4 @@
-"""Folders of the memory whose files are rows of another feature: its `memory_folders.FOLDERS`.
+"""Folders of the memory whose files another feature stores, listed in its `memory_folders.FOLDERS`.
 
 The memory shows these files together with its own, and lets agents propose changes to them.
 """
@@ -16,7 +16,7 @@ from memory.models import MemoryEditRequest, Operation
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file's state. `content` is None if it does not exist; `revision` is 0 if it never did."""
+    """A file's state. `content` is None if there is no file; `revision` is 0 if there never was."""
 
     content: str | None
     revision: int
@@ -24,7 +24,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """One file as listings show it."""
+    """One file of a listing."""
 
     path: str
     content_type: str
@@ -35,7 +35,7 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class RevisionEntry:
-    """One state of a file, without its content. `by` is a user's name."""
+    """One revision of a file, without its content. `by` is a user's name."""
 
     number: int
     operation: str
@@ -46,17 +46,18 @@ class RevisionEntry:
     created_at: datetime
     is_deleted: bool
     approval_id: str | None
-    """The request whose decision made it; None for a direct change by a person."""
+    """The approval request that led to the revision; None for a direct change by a person."""
     is_purged: bool = False
-    """Whether its content was erased."""
+    """Whether the content of the revision was erased."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change to store. `content` is the whole file, None to delete it.
+    """A change to store. `content` is the whole new content, or None to delete the file.
 
-    `base_revision` is the revision that the change builds on. `source` names the door: `approval`,
-    `api`, `web`, `admin`, `cli`, `import`. `person_id` is the person whose `me/` it changes.
+    `base_revision` is the revision that the change builds on. `source` says where the change came
+    from: `approval`, `agent`, `api`, `web`, `admin`, `cli`, `import`. `person_id` is the person
+    whose `me/` the change concerns.
     """
 
     path: str
@@ -71,13 +72,16 @@ class Change:
 
 
 class MemoryFolder:
-    """The base class. Paths are checked, and are below `prefix`."""
+    """Base class of a feature's folder in the memory.
+
+    The memory calls the methods only with valid paths below `prefix`.
+    """
 
     prefix: ClassVar[str]
-    """For example, `skills/`."""
+    """The path that all files of the folder start with, for example `skills/`."""
 
     def state(self, agent_id: str, path: str) -> FileState:
-        """Return the current file."""
+        """Return the current state of the file at `path`, also if there is no such file."""
         raise NotImplementedError
 
     def updated_at(self, agent_id: str, path: str) -> datetime | None:
@@ -85,15 +89,18 @@ class MemoryFolder:
         raise NotImplementedError
 
     def entries(self, agent_id: str) -> Sequence[MemoryEntry]:
-        """Return all files, in the order of their paths."""
+        """Return all files of the agent in this folder, sorted by path."""
         raise NotImplementedError
 
     def revisions(self, agent_id: str, path: str) -> Sequence[RevisionEntry]:
-        """Return every state of the file, the latest first, without requests."""
+        """Return all revisions of the file, the latest first. `approval_id` may be None in all."""
         raise NotImplementedError
 
     def content(self, agent_id: str, path: str, number: int) -> tuple[str | None] | None:
-        """Return the content of a revision; None if it does not exist."""
+        """Return a tuple with the content of revision `number`; None if it does not exist.
+
+        The content in the tuple is None if the revision deleted the file.
+        """
         raise NotImplementedError
 
     def check(self, agent_id: str, path: str, content: str) -> None:
@@ -101,7 +108,7 @@ class MemoryFolder:
         raise NotImplementedError
 
     def store(self, agent_id: str, change: Change) -> int:
-        """Make `change`, and return the number of the revision. Raises `MemoryRefused`."""
+        """Store `change` and return the number of the new revision. Raises `MemoryRefused`."""
         raise NotImplementedError
 
 
@@ -111,5 +118,5 @@ def folders() -> list[MemoryFolder]:
 
 
 def folder_of(path: str) -> MemoryFolder | None:
-    """Return the folder of a file; None for a file of the memory itself."""
+    """Return the feature's folder that contains `path`; None for a file of the memory itself."""
     return next((folder for folder in folders() if path.startswith(folder.prefix)), None)

@@ -49,7 +49,10 @@ class ListMemoryInput(BaseModel):
 
 
 def memory_path(path: str) -> str:
-    """Return the path inside the memory. File tools and models also write `/memory/…`."""
+    """Return the path inside the memory for a path that may start with `/memory/`.
+
+    File tools use that form, and models write it to the memory tools, too.
+    """
     return path.removeprefix(f"{MOUNT}/")
 
 
@@ -62,9 +65,10 @@ def _edit_of(given: WriteMemoryInput) -> MemoryEdit:
 
 
 async def write_memory(context: ToolContext, given: WriteMemoryInput) -> ToolResult:
-    """Save an edit without asking, or ask while the run continues.
+    """Save an edit without asking, or request approval while the run continues.
 
-    The decision on a request makes all other edits.
+    For an edit for which the run waits, the decision makes the edit, and this function is not
+    called.
     """
     edit = _edit_of(given)
     text = await context.in_database(_told_now, context.run_id, context.spec, edit)
@@ -90,12 +94,15 @@ async def read_memory(context: ToolContext, given: ReadMemoryInput) -> ToolResul
 
 
 def _reader(context: ToolContext) -> int | None:
-    """Return the person whose `me/` the run reads."""
+    """Return the id of the person whose `me/` the run reads, or None."""
     return context.part(RunKnowledge).person_id
 
 
 def _page(text: str, offset: int) -> ToolResult:
-    """Return one page of a file, which ends with a line if possible."""
+    """Return up to `PAGE_CHARACTERS` of `text` from the character `offset`.
+
+    The page ends at a line break if its second half contains one. A note says how to read on.
+    """
     if offset and offset >= len(text):
         return error(f"The file has {len(text):,} characters: offset is too large.", "not_found")
     page = text[offset : offset + PAGE_CHARACTERS]
@@ -127,7 +134,7 @@ async def list_memory(context: ToolContext, given: ListMemoryInput) -> ToolResul
 
 
 class MemoryMiddleware(Middleware):
-    """The three memory tools. The file tools show the same files below /memory."""
+    """Offer the three memory tools. The file tools show the same files below /memory."""
 
     name = "memory"
 
@@ -187,7 +194,7 @@ def _personal_text(knowledge: Knowledge | None) -> str:
 
 
 def _knowledge_text(knowledge: Knowledge, always_loaded: str) -> str:
-    """Return the index and the file that is always loaded, as parts of the prompt."""
+    """Return the part of the prompt with the index and the content of the always loaded file."""
     parts = []
     if knowledge.index or knowledge.left_out:
         more = knowledge.left_out

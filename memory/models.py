@@ -15,7 +15,7 @@ KIND = "memory"
 
 
 class Operation(models.TextChoices):
-    """The operation that made a revision. Agents may request the first three."""
+    """The operation that made a revision. Agents may request write, append and delete."""
 
     WRITE = "write", _("write")
     APPEND = "append", _("append")
@@ -28,14 +28,14 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class SharedRows(models.Manager[Row]):
-    """The memory that agents share with all their users, without that of single people."""
+    """Select the memory that agents share with all their users, without files of single people."""
 
     def get_queryset(self) -> models.QuerySet[Row]:
         return super().get_queryset().filter(person=None)
 
 
 def _is_consistent() -> models.Q:
-    """Return the condition that exactly the files of `me/` belong to a person."""
+    """Return the condition that a row has a person exactly if its path is in `me/`."""
     personal = models.Q(path__startswith=f"{PERSONAL}/")
     return models.Q(personal, person__isnull=False) | models.Q(~personal, person__isnull=True)
 
@@ -43,7 +43,8 @@ def _is_consistent() -> models.Q:
 class MemoryFile(models.Model):
     """The current content of `knowledge/…` or `me/…`. A deleted file has only revisions.
 
-    `objects` has the files of agents alone. `memory.queries.rows` selects those of one person.
+    `objects` selects only files that belong to agents. `memory.queries.rows` selects those of one
+    person.
     """
 
     agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="memory_files")
@@ -144,7 +145,7 @@ class MemoryRevision(models.Model):
 
 
 class MemoryEditRequest(models.Model):
-    """One proposed change. It has the status of its approval request.
+    """One proposed change. Its status is that of its approval request.
 
     `proposed_content` is the whole file after the change, for `append` too; null for `delete`.
     `base_revision` is the number of the revision that the proposal builds on; 0 for a new file.

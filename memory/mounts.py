@@ -1,6 +1,6 @@
-"""An agent's memory below /memory for the file tools: read-only, and loaded at each read.
+"""An agent's memory below /memory for the file tools: read-only, and current at each read.
 
-File tools that write there propose an edit of the memory. The mount itself refuses to write.
+A file tool that writes below /memory proposes an edit. The mount itself refuses to write.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ADVICE = "the memory, which only a decision of a person changes. Propose it wit
 
 
 class MemoryMount(Mount):
-    """The memory of the agent below /memory."""
+    """Mount the agent's memory at /memory."""
 
     root = MOUNT
     tools = {"write_memory": None, "read_memory": None, "list_memory": "knowledge"}

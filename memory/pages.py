@@ -127,7 +127,7 @@ def _one_file(request: PersonRequest, agent: Agent, path: str) -> dict[str, Any]
 
 
 def _review_of(request: PersonRequest, agent: Agent, path: str, entry: RevisionEntry) -> Review:
-    """Return the difference between a revision and the one before it."""
+    """Return the difference between a revision and the revision before it, for display."""
     if entry.is_purged:
         return purged_review(path, entry.operation)
     try:
@@ -162,7 +162,7 @@ def _change(request: PersonRequest, agent: Agent) -> HttpResponse:
 
 
 def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
-    """Carry out the posted action and return a message about it."""
+    """Carry out the action of the posted form, and return a message for the user."""
     form = request.POST
     match form.get("action"):
         case "save":
@@ -229,9 +229,9 @@ def _url(request: PersonRequest, agent: Agent, path: str) -> str:
 
 
 def _number(text: str) -> int:
-    """Return the number of a revision. Raises `InvalidRequest` unless it is a valid number.
+    """Return `text` as the number of a revision.
 
-    An invalid number must not count as a missing one.
+    Raises `InvalidRequest` for an invalid number, which must not mean "no number".
     """
     if text.isascii() and text.isdecimal() and len(text) < 10:
         return int(text)

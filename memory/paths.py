@@ -27,19 +27,19 @@ ALWAYS = "knowledge/always.md"
 PERSONAL_ALWAYS = f"{PERSONAL}/always.md"
 """The same for the prompts of one person."""
 
-# ASCII only, outside of skills/: two names that look the same would be two files. A name does not
-# start with a space, "." or "-", and does not end with a space or ".". Therefore, an exported
+# Only ASCII outside of skills/, because two names that look the same would be two files. A name
+# does not start with a space, "." or "-", and does not end with a space or ".", so that an exported
 # folder is the same on every system.
 _NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_. -]*[A-Za-z0-9_-])?")
 MAX_SKILL_NAME = 64
-# Letters and digits of any script, as in the names of skills. Letters of these scripts look alike:
-# a name uses only one of them.
+# Skill names may use letters and digits of any script. Letters of these scripts look alike, so a
+# name may use only one of the scripts.
 _SKILL = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _ALIKE = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"})
 _CONTENT_TYPES = {".md": "text/markdown", ".json": "application/json", ".csv": "text/csv"}
 
 
-# Names of devices on Windows, with any extension.
+# Names of devices on Windows, where they are reserved with every extension.
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9]) *(?:\..*)?", re.IGNORECASE)
 
 
@@ -102,15 +102,15 @@ def is_personal(path: str) -> bool:
 
 
 def shown_path(path: str) -> str:
-    """Return the path for other people: for a file of `me/`, only the directory."""
+    """Return the path that other people may see: for a file of `me/`, only the directory."""
     return f"{PERSONAL}/" if is_personal(path) else path
 
 
 def person_at(path: str, person_id: int | None) -> int | None:
-    """Return the owner of the file at a checked path, None for a file of the agent.
+    """Return the owner of the file at a valid path; None for a file of the agent.
 
-    `person_id` is the person who reads or changes it. Raises `InvalidPath` for a file of
-    `me/` without a person.
+    `person_id` is the person who reads or changes the file. Raises `InvalidPath` for a file of
+    `me/` if `person_id` is None.
     """
     if not is_personal(path):
         return None
@@ -123,7 +123,10 @@ def person_at(path: str, person_id: int | None) -> int | None:
 
 
 def check_writable(path: str) -> str:
-    """Return `path` as `check_path` does. Also refuse the two views of the agent's settings."""
+    """Return `path` if it is valid and can be changed.
+
+    Raises `InvalidPath`, also for the two read-only files that show the agent's settings.
+    """
     if check_path(path) in READ_ONLY:
         raise InvalidPath(
             f"{path} is read-only: people change it in the agent's settings. "
@@ -133,6 +136,6 @@ def check_writable(path: str) -> str:
 
 
 def content_type_of(path: str) -> str:
-    """Return the media type for the name's extension; plain text if it is unknown."""
+    """Return the media type that belongs to the file name's extension; plain text by default."""
     dot = path.rfind(".")
     return _CONTENT_TYPES.get(path[dot:].lower(), "text/plain") if dot > 0 else "text/plain"

@@ -1,4 +1,4 @@
-"""Memory edits as proposals: the question for the approver, and the effect of the decision."""
+"""Memory edits as approval requests: the question for the approver, and the decision's effect."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MOST_BESIDE = 20
 
 
 class MemoryEditKind(ProposalKind):
-    """An edit of one file of an agent's memory. Its text is the whole file."""
+    """The kind of approval request for an edit of one memory file. Its text is the whole file."""
 
     name = KIND
     label = _("memory edit")
@@ -74,7 +74,7 @@ class MemoryEditKind(ProposalKind):
 
     def needs_person(self, run: Run, spec: AgentSpec, tool: str, change: MemoryEdit) -> bool:
         if tool != TOOL:
-            return True  # the tools of files cannot make the change
+            return True  # the file tools cannot make the change
         return not goes_on(run, spec) and not may_save_unasked(run, spec, change)
 
     def propose_again(self, request: ApprovalRequest) -> Proposal:
@@ -94,7 +94,7 @@ class MemoryEditKind(ProposalKind):
         edited_content(request.memory_edit, arguments)
 
     def check_right(self, request: ApprovalRequest, by: AbstractBaseUser) -> None:
-        # If other people's runs read the memory, not every user of the agent may change it.
+        # Other people's runs read a shared memory, so only its owner and approvers may change it.
         edit = request.memory_edit
         if may_change_file(by, edit.agent, edit.path):
             return
@@ -179,7 +179,8 @@ def _proposal(found: EditProposal) -> Proposal:
     edit, is_private = found.edit, found.person_id is not None
     bound: tuple[Any, ...] = (edit.path, edit.operation, found.base_revision, found.after)
     if is_private:
-        # Others can read the digest in the log, and must not be able to try contents.
+        # Everybody who reads the log sees the digest, and must not be able to guess contents with
+        # it.
         bound = (*bound, secrets.token_hex())
     return Proposal(found, bound, can_be_edited=found.after is not None, is_private=is_private)
 
@@ -188,7 +189,7 @@ MEMORY_EDIT = MemoryEditKind()
 
 
 def goes_on(run: Run, spec: AgentSpec) -> bool:
-    """Return whether the run need not wait for a person's decision about an edit."""
+    """Return whether the run may continue while a person decides about an edit."""
     if spec.option(MemoryOptions).memory_requests != "continue":
         return False
     pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
@@ -196,9 +197,9 @@ def goes_on(run: Run, spec: AgentSpec) -> bool:
 
 
 def save_or_ask(run_id: str, edit: MemoryEdit) -> None:
-    """Save an edit without asking, or ask a person while the run continues.
+    """Save an edit without asking, or create an approval request while the run continues.
 
-    It runs in the transaction of the call's result.
+    The function runs in the transaction that stores the result of the tool call.
     """
     run = Run.objects.select_related("agent_version__agent", "clock").get(pk=run_id)
     spec = AgentSpec.model_validate(run.spec)

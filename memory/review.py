@@ -1,4 +1,4 @@
-"""An edit of an agent's memory, before and after."""
+"""Reviews of memory edits: the content before and after, for the approver."""
 
 from __future__ import annotations
 
@@ -23,10 +23,14 @@ def memory_edit_review(
 ) -> Review:
     """Return the review of `operation` on the memory file `path`.
 
-    `proposed` is the whole file after the change, for `append` too, and None for `delete`;
-    `current` is None if there is no file. `findings` give places in `proposed`. `warnings` are
-    sentences. `is_personal`: the file belongs to the reader alone. Operations other than write,
-    append and delete appear under their own names.
+    Operations other than write, append and delete appear under their own names.
+
+    Args:
+        current: The content now; None if there is no file.
+        proposed: The whole file after the change, for `append` too; None for `delete`.
+        findings: The scanner's findings in `proposed`.
+        warnings: Sentences for the approver.
+        is_personal: Whether the file belongs to the reader alone.
     """
     verb = _verb(operation)
     notes = [Note("Only you see this request and the file.")] if is_personal else []
@@ -42,7 +46,7 @@ def memory_edit_review(
 
 
 def purged_review(path: str, operation: str) -> Review:
-    """Return the review of an edit whose texts were erased."""
+    """Return the review of an edit whose texts were erased: a note says so."""
     note = Note("The texts of this change were purged and cannot be shown.")
     return Review(f"{_verb(operation)} memory: {one_line(path, _TITLE_PATH)}", (), (note,))
 

@@ -1,7 +1,8 @@
-"""The knowledge of the agent, and of the person, in the prompts of runs.
+"""The agent's and the person's knowledge in the prompts of runs.
 
-An epoch keeps the knowledge of its start, so that the beginning of the prompt stays the same. Later
-runs of the thread get a note about changed files instead.
+An epoch (the runs of a thread with the same start of the prompt) keeps the knowledge of its first
+run, so that the provider's prompt cache stays valid. Later runs get a note about changed files
+instead.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from memory.queries.readers import personal_reader
 
 @dataclass(frozen=True, slots=True)
 class RunMemory:
-    """The content of a prompt. `personal` is None if the run reads no `me/`."""
+    """The memory that a prompt contains. `personal` is None if the run reads no `me/`."""
 
     shared: Knowledge = field(default_factory=Knowledge)
     personal: Knowledge | None = None
@@ -55,7 +56,7 @@ class RunKnowledge(RunPart):
         return cls(run.agent_version.agent_id, personal_reader(run))
 
     def prompt_key(self) -> Any:
-        # A run that must not read `me/` does not continue with a prompt that contains it.
+        # A run that must not read `me/` gets a new prompt instead of one that contains it.
         return self.person_id
 
     def prompt_content(self) -> RunMemory:
@@ -67,7 +68,7 @@ class RunKnowledge(RunPart):
 
 
 def _reads(spec: AgentSpec) -> bool:
-    """Return whether the agent may have `read_memory`. Its middleware shows the knowledge."""
+    """Return whether the agent may have `read_memory`; otherwise, its prompts show no knowledge."""
     tools = spec.tools
     return spec.profile == "full" and (
         tools is None or ALL_TOOLS in tools or "read_memory" in tools

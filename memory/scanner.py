@@ -1,4 +1,4 @@
-"""The scanner under its public name. Neither the scanner nor this module needs Django.
+"""The text scanner under its public name. Neither the scanner nor this module needs Django.
 
 The code is in the package `text_scanner`, because skills and MCP servers use it without the memory.
 """

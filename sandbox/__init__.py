@@ -1,7 +1,7 @@
 """OS sandbox: isolates the commands and files of an agent from the host.
 
-This package does not import Django or any other package of Vel. A name is loaded when it is first
-used: other packages import its modules, and processes need few of them.
+This package does not import Django or any other package of Vel. Each name is loaded at its first
+use, because most processes need only a few of the modules.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The host account that a command runs as. It is never root: see `drop_to`."""
+"""The host account that runs a command. The account is never root: see `drop_to`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Account:
 
 
 def account_for(policy: SandboxPolicy) -> Account:
-    """Return the host account for `policy`, depending on the account of this process.
+    """Return the host account that commands under `policy` run as.
 
-    Raises `SandboxSetupError` if the result would be root, or if it needs rights that this
-    process does not have.
+    The result depends on the account of this process. Raises `SandboxSetupError` if the result
+    would be root, or if switching to it needs rights that this process does not have.
     """
     own = Account(os.geteuid(), os.getegid())
     if own.uid != 0:
@@ -48,8 +48,8 @@ def account_for(policy: SandboxPolicy) -> Account:
 def drop_to(account: Account) -> list[str]:
     """Return the command prefix that switches to `account`; empty if this process already has it.
 
-    If root starts bubblewrap, commands keep kernel uid 0 inside: they could write /proc/sys and
-    create setuid files of root, and no process limit would apply to them.
+    Root must not start bubblewrap directly: commands would keep kernel uid 0 inside. They could
+    then write /proc/sys and create setuid files of root, and no process limit would apply to them.
     """
     if os.geteuid() == account.uid:
         return []

@@ -1,4 +1,4 @@
-"""The interface of the sandbox on every platform."""
+"""Interface that the sandbox has on every platform."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sandbox.result import ExecutionResult
 
 
 class Execution(ABC):
-    """A running command. It belongs to the thread that started it; see `BaseSandbox.start`.
+    """A running command. Only the thread that started it may wait for it: see `BaseSandbox.start`.
 
     `pid` is a process on the host. When that process dies, all processes of the command die.
     """
@@ -31,19 +31,20 @@ class Execution(ABC):
 
     @abstractmethod
     def kill(self) -> None:
-        """Kill the command and all its processes immediately. Can be called from any thread.
+        """Kill the command and all its processes immediately. Any thread can call this method.
 
         `wait` then returns exit code 137 with `cancelled`. Does nothing if the command has ended.
         """
 
 
 class BaseSandbox(ABC):
-    """Runs commands under one policy. Keeps no state between commands; threads can share it.
+    """Base class of sandboxes, which run commands under one policy.
 
-    `working_dir` and `allowed_paths` (the read-only mounts) are paths inside the sandbox.
-    `timeout` is the default wall time of a command in seconds. `guard` protects files in a user's
-    own directory that programs outside the sandbox run. With None, the sandbox creates a guard if
-    the policy has such a directory.
+    A sandbox keeps no state between commands, and threads can share it. `working_dir` and
+    `allowed_paths` (the read-only mounts) are paths inside the sandbox. `timeout` is the default
+    wall time of a command in seconds. `guard` protects files in a user's own directory that
+    programs outside the sandbox run. With None, the sandbox creates a guard if the policy has such
+    a directory.
 
     >>> isinstance(create_sandbox("./work"), BaseSandbox)
     True
@@ -62,7 +63,7 @@ class BaseSandbox(ABC):
         return self.start(command, timeout=timeout).wait()
 
     def execute_python(self, code: str, timeout: float | None = None) -> ExecutionResult:
-        """Run Python source and wait for it. The source is never a file in the workspace."""
+        """Run Python source and wait for it. The source is never written to the workspace."""
         return self.start_python(code, timeout=timeout).wait()
 
     @abstractmethod
@@ -76,14 +77,22 @@ class BaseSandbox(ABC):
         marker: str = "",
         cancel: Cancellation | None = None,
     ) -> Execution:
-        """Start a command and return while it runs. bash runs a string; a list runs directly.
+        """Start a command and return without waiting for its end.
 
-        The calling thread must call `wait` and must stay alive until `wait` returns: the command
-        dies with its thread. `on_output` gets both streams as text while `wait` runs, up to the
-        output limit. `marker` (letters, digits, `-`, `_`) lets another process find the command
-        with `sandbox.reaper`. If `cancel` was already cancelled, the command never runs.
+        A string runs in bash; a list runs directly. The calling thread must call `wait` and must
+        stay alive until `wait` returns, because the command dies with its thread.
 
-        Raises `SandboxSetupError`; in this case the command did not run.
+        Args:
+            timeout: Wall time in seconds; None means the sandbox's default.
+            on_output: Called with the text of both streams while `wait` runs, up to the output
+                limit.
+            marker: A name (letters, digits, `-`, `_`) with which another process can find the
+                command in `sandbox.reaper`.
+            cancel: Kills the command when it is cancelled. If it already is, the command never
+                runs.
+
+        Raises:
+            SandboxSetupError: The command could not be started, and did not run.
         """
 
     @abstractmethod
@@ -97,7 +106,7 @@ class BaseSandbox(ABC):
         marker: str = "",
         cancel: Cancellation | None = None,
     ) -> Execution:
-        """Like `start`, for Python source. Tracebacks have the line numbers of `code`."""
+        """Start Python source like `start`. Tracebacks have the line numbers of `code`."""
 
     def _wall_time(self, timeout: float | None) -> float:
         seconds = self.timeout if timeout is None else timeout

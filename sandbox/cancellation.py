@@ -1,4 +1,4 @@
-"""A switch with which one thread stops the waiting of other threads."""
+"""Cancellation: one thread stops the waiting of other threads."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 
 class Cancellation:
-    """Thread-safe and one-way: it cannot be reset.
+    """A thread-safe signal to stop, which cannot be reset.
 
-    Callbacks run in the thread that calls `cancel`, or immediately if it is already cancelled.
-    They must be quick and must not raise.
+    Callbacks run in the thread that calls `cancel`, or immediately if it was called before. They
+    must be quick and must not raise.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Cancellation:
             callback()
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` on cancellation. Return a function that removes the callback."""
+        """Call `callback` at cancellation. Return a function that removes the callback."""
         key = object()
         with self._lock:
             already = self._cancelled

@@ -1,4 +1,4 @@
-"""A sandbox for any directory of the host, without a workspace."""
+"""Sandboxes for any directory of the host, without a workspace."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def create_sandbox(
     timeout: float = 30,
     rules: FileRules | None = None,
 ) -> BaseSandbox:
-    """Create a sandbox whose commands start in `working_dir`, write it, and read `allowed_paths`.
+    """Create a sandbox for commands that write to `working_dir` and can read `allowed_paths`.
 
-    All directories are mounted at their own (resolved) paths. A missing `working_dir` is created.
-    `timeout` is the default wall time of a command in seconds. Commands run as the owner of
-    `working_dir`. With `network` they reach public addresses of the internet through a proxy that
-    checks each connection, and never this host or its local networks. Commands cannot change files
-    in `working_dir` that programs outside the sandbox run, such as git hooks, unless `rules` allow
-    it.
+    All directories are mounted at their own (resolved) paths. Commands start in `working_dir`,
+    which is created if it is missing, and run as its owner. `timeout` is the default wall time of a
+    command in seconds. With `network`, commands reach public addresses of the internet through a
+    proxy that checks each connection, and never this host or its local networks. Commands cannot
+    change files in `working_dir` that programs outside the sandbox run, such as git hooks, unless
+    `rules` allow it.
 
     Raises `SandboxUnavailable` if this host cannot sandbox (commands never run without a sandbox),
     and `SandboxSetupError` for a path that would expose the machine or that belongs to root.
@@ -53,11 +53,14 @@ def directory_policy(
     timeout: float = 30,
     rules: FileRules | None = None,
 ) -> SandboxPolicy:
-    """The policy of `create_sandbox`. Creates the directory. Raises `SandboxSetupError`."""
+    """Return the policy for `create_sandbox` with these arguments.
+
+    Creates `working_dir` if it is missing. Raises `SandboxSetupError`.
+    """
     _check(working_dir, allowed_paths, network, timeout, rules)
     directory = _working_directory(working_dir)
     readable = [readable_path(path) for path in allowed_paths or ()]
-    # The working directory comes last: it stays writable inside an allowed path.
+    # Mount the working directory last: it stays writable inside an allowed path.
     mounts = [Mount(path, str(path)) for path in readable]
     own_rules = rules or FileRules()
     mounts.append(Mount(directory, str(directory), writable=True, foreign=True, rules=own_rules))
@@ -72,7 +75,7 @@ def directory_policy(
 def _check(
     working_dir: object, allowed_paths: object, network: object, timeout: object, rules: object
 ) -> None:
-    """Raise `SandboxSetupError` that names a wrong argument."""
+    """Raise a `SandboxSetupError` that names the first invalid argument, if any."""
     if not _is_path(working_dir):
         raise _wrong("working_dir", "a path", working_dir)
     if allowed_paths is not None and not (
@@ -111,6 +114,7 @@ def _working_directory(given: str | Path) -> Path:
         ) from error
     else:
         if os.geteuid() == 0:
-            # The directory is new and commands must not run as root: use the first account.
+            # The directory is new, and commands must not run as root: use the first sandbox
+            # account.
             os.chown(path, uid_for(0), uid_for(0))
     return path

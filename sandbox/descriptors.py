@@ -8,7 +8,10 @@ from types import TracebackType
 
 
 def sealed_memory(name: str, content: bytes) -> int:
-    """Return a descriptor at the start of `content`, which no process can change."""
+    """Return a descriptor of an in-memory file with `content`, which no process can change.
+
+    The descriptor is at the start of the content.
+    """
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         view = memoryview(content)
@@ -27,7 +30,7 @@ def sealed_memory(name: str, content: bytes) -> int:
 
 
 class Descriptors:
-    """Descriptors that are closed together when the block ends, also after an error."""
+    """Descriptors that are closed together when the `with` block ends, also after an error."""
 
     def __init__(self) -> None:
         self._open: set[int] = set()

@@ -1,4 +1,4 @@
-"""Errors of the sandbox. Each message has a solution."""
+"""Errors of the sandbox. Each message says what to do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AgentError(Exception):
 
 
 class SetupError(AgentError):
-    """An option or an argument is wrong, or Vel cannot work in this process as requested.
+    """Raised if an argument is wrong, or if Vel cannot work in this process as requested.
 
     Nothing was stored. The message names the option.
 
@@ -62,10 +62,10 @@ class SandboxSetupError(SandboxError, SetupError):
 
 
 class FileError(SandboxError):
-    """A file operation failed. No file was changed.
+    """Base class of errors of file operations. No file was changed.
 
-    `problem` is the problem and its solution. `path` is the agent's path. The message quotes it
-    as JSON, because a name may contain line breaks and control characters.
+    `problem` says what is wrong and what to do. `path` is the path that the agent used. The message
+    quotes it as JSON, because a name may contain line breaks and control characters.
     """
 
     def __init__(self, problem: str, path: str | None = None) -> None:
@@ -79,12 +79,12 @@ class FileError(SandboxError):
         return f"{_quoted(self.path)}: {self.problem}"
 
     def at(self, path: str) -> FileError:
-        """Return the same error for another name of the file: its path as the caller knows it."""
+        """Return the same error with another path: that of the file as the caller knows it."""
         return type(self)(self.problem, path)
 
 
 def _quoted(path: str) -> str:
-    """`path` as JSON, with all invisible and terminal control characters escaped."""
+    """Return `path` as JSON, with invisible and terminal control characters escaped."""
     return "".join(
         json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char
         for char in json.dumps(path, ensure_ascii=False)
@@ -132,12 +132,12 @@ class ReadOnlyPath(FileError):
 
 
 class StorageFull(FileError):
-    """There is no room for the data."""
+    """There is not enough room for the data."""
 
 
 class FileAccessFailed(FileError):
-    """The operating system refused for another reason; the message names it."""
+    """The operating system reported another problem, which the message names."""
 
 
 class InvalidRequest(FileError):
-    """An argument is invalid: a pattern, an offset, a text to replace."""
+    """An argument is invalid, for example a pattern, an offset or a text to replace."""

@@ -1,4 +1,4 @@
-"""Find the programs that the sandbox itself needs."""
+"""Search for the programs that the sandbox itself needs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 def find_executable(name: str) -> Path | None:
-    """Return the absolute path of `name` on PATH, or None.
+    """Return the absolute path of `name` on PATH, or None if there is no safe program.
 
-    A program is not used if an account other than root or this one owns it or could rewrite it:
-    it would run with the rights of this process, outside any sandbox.
+    A program is not safe if an account other than root or this one owns it or could rewrite it: it
+    would run with the rights of this process, outside any sandbox.
     """
     found = shutil.which(name)
     if found is None or not os.path.isabs(found):

@@ -1,4 +1,4 @@
-"""Characters that are invisible to a reader, or that change the visible order of text."""
+"""The characters that are invisible, or that change the visible order of text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which directories of the host commands may use, and which are always forbidden."""
+"""Rules for the host's directories: which ones commands may use, and which ones never."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHARED_DIRECTORIES = frozenset(
 
 
 def writable_directory(requested: str | Path) -> Path:
-    """Return the resolved path if commands may write all of it. It need not exist.
+    """Return the resolved path if commands may write everything in it. It need not exist.
 
     Raises `SandboxSetupError` for /, system directories, home directories and paths with keys.
     """
@@ -41,7 +41,7 @@ def writable_directory(requested: str | Path) -> Path:
 
 
 def readable_path(requested: str | Path) -> Path:
-    """Return the resolved path if commands may read all of it.
+    """Return the resolved path if commands may read everything in it.
 
     Raises `SandboxSetupError` like `writable_directory`, and for sockets, pipes and devices.
     """
@@ -78,5 +78,5 @@ def _showable(requested: str | Path) -> Path:
 
 
 def _home() -> Path:
-    # Without a passwd entry and HOME this stays "~", which is not a home directory.
+    # Without a passwd entry and HOME, the path stays "~", which is not a home directory.
     return Path(os.path.expanduser("~")).resolve()

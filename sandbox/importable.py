@@ -1,8 +1,8 @@
-"""The files that code for `execute_python` can currently import from its working directory.
+"""The files that code for `execute_python` can import from its working directory.
 
-This applies the rule of `sandbox.own_modules_start` from outside the sandbox. The list contains
-every file that the code could import. It may also contain a file that is hidden by a package of
-the same name.
+The rule is that of `sandbox.own_modules_start`, applied outside the sandbox. The list contains
+every file that the code could import. It may also contain a file that is hidden by a package of the
+same name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CHANGES_PATH = {b"sys", b"path"}
 
 @dataclass(frozen=True, slots=True)
 class ImportLimits:
-    """How many files are listed, and how many bytes of them are shown."""
+    """Limits of the list: the number of files, and the bytes of their contents."""
 
     files: int = 200
     file: int = 1_000_000
@@ -32,7 +32,7 @@ class ImportLimits:
 
 @dataclass(frozen=True, slots=True)
 class ImportableFile:
-    """`text` is its content, or None if it is not shown; `reason` then says why."""
+    """A file that the code can import. `text` is None if it is not shown; see `reason`."""
 
     path: str
     text: str | None
@@ -41,9 +41,10 @@ class ImportableFile:
 
 @dataclass(frozen=True, slots=True)
 class Importable:
-    """`missing` says why files may be missing from the list; empty if the list is complete.
+    """The list of files that the code can import.
 
-    With `changes_path`, the code may add other directories to `sys.path`.
+    `missing` says why the list may be incomplete, and is empty if it is complete. With
+    `changes_path`, the code may add other directories to `sys.path`.
     """
 
     files: tuple[ImportableFile, ...] = ()
@@ -99,7 +100,7 @@ class _Search:
     def _files_of(self, entry: Entry) -> Iterator[Entry]:
         is_directory = self._is_directory(entry)
         if is_directory is None:
-            yield entry  # reading it fails with a reason
+            yield entry  # the attempt to read it then gives the reason
         elif not is_directory:
             if entry.name.endswith(_SUFFIXES):
                 yield entry
@@ -109,7 +110,7 @@ class _Search:
                     yield below
 
     def _is_directory(self, entry: Entry) -> bool | None:
-        """None for a link that leads out of the backend's files."""
+        """Return whether `entry` is a directory; None for a link that leads out of the files."""
         if entry.type == "file":
             return False
         try:
@@ -141,7 +142,7 @@ class _Search:
 
 
 def _module_of(entry: Entry) -> str | None:
-    """The name with which Python could import the entry."""
+    """Return the name with which Python could import the entry."""
     if not entry.addressable or entry.type == "other":
         return None
     name = entry.name

@@ -1,4 +1,4 @@
-"""Bounded capture of a stream: keeps the start and the end, and counts the middle."""
+"""Bounded capture of a stream: keeps the start and the end, and counts the bytes in between."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class CapturedStream:
-    """Keeps at most `limit` bytes of its input."""
+    """The captured output of one stream, at most `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
         self._head_limit = limit // 2
@@ -23,17 +23,20 @@ class CapturedStream:
             self._head += data[:room]
             data = data[room:]
         self._tail += data
-        # Cut in large steps, so that many small pieces do not move the tail every time.
+        # Cut rarely and much, so that many small pieces do not move the end of the text each time.
         if len(self._tail) > 2 * self._tail_limit + 65536:
             del self._tail[: len(self._tail) - self._tail_limit]
 
     @property
     def cut(self) -> int:
-        """How many bytes are left out."""
+        """The number of bytes that are omitted."""
         return max(0, self.total - self._head_limit - self._tail_limit)
 
     def text(self) -> str:
-        """UTF-8 with replacement. A note marks the cut, which does not split a character."""
+        """Return the output as UTF-8, with replacement characters for invalid bytes.
+
+        A note marks the omitted part. The cut does not split a character.
+        """
         if not self.cut:
             return bytes(self._head + self._tail).decode("utf-8", "replace")
         tail = self._tail[len(self._tail) - self._tail_limit :]
@@ -46,7 +49,7 @@ class CapturedStream:
 
 
 class LiveOutput:
-    """Passes on the text of several streams as it arrives, at most `limit` bytes of each."""
+    """Forwards the text of several streams as it arrives, at most `limit` bytes of each."""
 
     def __init__(self, on_output: Callable[[str], None], limit: int) -> None:
         self._on_output = on_output

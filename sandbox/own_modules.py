@@ -26,16 +26,16 @@ _NOT_CHECKED = (1).to_bytes(4, "little")
 def start_files(
     directory: str, code: str, working_dir: str, writable: tuple[str, ...]
 ) -> tuple[InjectedFile, ...]:
-    """Return the files of `directory`, which must be in PYTHONPATH.
+    """Return the files to put into `directory`, which must be in PYTHONPATH.
 
-    `code` is the file with the code, `writable` are the directories that the code can write. All
+    `code` is the file with the code; `writable` are the directories that the code can write. All
     paths are paths inside the sandbox.
     """
     names = " ".join(["", *sorted(RESERVED), ""])
     call = f"\n\ninstall({code!r}, {working_dir!r}, {writable!r}, {names!r})\n"
     source, name = (_START + call).encode(), "sitecustomize"
     target = f"{directory}/{name}.py"
-    # Another version of Python ignores this file and compiles the source.
+    # A Python of another version ignores this file and compiles the source.
     compiled = MAGIC_NUMBER + _NOT_CHECKED + source_hash(source)
     compiled += dumps(compile(source, target, "exec", dont_inherit=True))
     cache = f"{directory}/__pycache__/{name}.{sys.implementation.cache_tag}.pyc"

@@ -1,13 +1,13 @@
-"""Which modules of its working directory the code of `execute_python` can import.
+"""Rules for the modules that `execute_python` code can import from its working directory.
 
-Python searches these modules last, and finds them only if the code, or another such module, names
-them. An approval request shows exactly these files. If the directory were simply the last entry of
-`sys.path`, a planted `org/python/core.py` would run at `import pickle`, which tries to import that
-optional module.
+Python searches these modules last, and finds one only if the code, or another such module, contains
+its name. An approval request shows exactly these files. If the directory were simply the last entry
+of `sys.path`, a planted `org/python/core.py` would run at `import pickle`, which tries to import
+that optional module.
 
-Python imports this file as `sitecustomize` before the code runs, inside the sandbox. It works
-with Python 3.8 and later, and imports only modules that every start has loaded.
-`sandbox.own_modules` adds the call of `install`; outside the sandbox only `words` is used.
+Python imports this file as `sitecustomize` before the code runs, inside the sandbox. It works with
+Python 3.8 and later, and imports only modules that every start has loaded. `sandbox.own_modules`
+adds the call of `install`; outside the sandbox only `words` is used.
 """
 
 import _imp
@@ -32,19 +32,19 @@ _named: "set[bytes]" = set()
 
 
 def words(source: bytes) -> "set[bytes]":
-    """All words in `source` that could be names, also in strings and comments."""
+    """Return all words in `source` that could be names, also in strings and comments."""
     return set(source.translate(_SEPARATED).split())
 
 
 def install(code: str, directory: str, writable: "tuple[str, ...]", reserved: str) -> None:
     """Let the code in the file `code` import modules of `directory`.
 
-    Modules with `reserved` names (each has a space before and after it) are never imported from
-    the `writable` directories, even if the code adds these to `sys.path`.
+    Modules with `reserved` names (each has a space before and after it) are never imported from the
+    `writable` directories, even if the code adds these to `sys.path`.
     """
     sys.path.remove(os.path.dirname(__file__))
-    # Programs that the code starts get an ordinary Python. The workers of multiprocessing are part
-    # of the code.
+    # Programs that the code starts get an ordinary Python. Workers of multiprocessing belong to the
+    # code.
     arguments = getattr(sys, "orig_argv", [code])
     is_worker = any("multiprocessing" in argument for argument in arguments)
     if is_worker or code in arguments:
@@ -70,7 +70,7 @@ class _NamedModules:
 
 
 class _Source(SourceFileLoader):
-    """Reads the source itself, because the compiled code in __pycache__ may be planted."""
+    """Loads the source itself, because the compiled code in __pycache__ may be planted."""
 
     def get_code(self, fullname: str) -> "Any":
         path = self.get_filename(fullname)
@@ -80,12 +80,13 @@ class _Source(SourceFileLoader):
 
 
 def _finder_of(writable: "tuple[str, ...]", reserved: str, is_worker: bool) -> "Any":
-    # For Python, a mount below /var/tmp is below /tmp, because it resolves links.
+    # Python resolves links, so it sees a mount below /var/tmp as one below /tmp.
     below = tuple(f"{os.path.realpath(directory)}/" for directory in writable)
 
     class Finder(FileFinder):
         def find_spec(self, fullname: str, target: "Any" = None) -> "Any":
-            # A worker starts with the working directory first, before it has the code's path.
+            # A worker of multiprocessing has the working directory first in `sys.path` until it
+            # gets the code's path.
             is_hidden = f" {fullname} " in reserved or (is_worker and "" in sys.path)
             return None if is_hidden else super().find_spec(fullname, target)
 

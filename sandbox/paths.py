@@ -1,4 +1,4 @@
-"""Normalise the paths that an agent writes. Text only, without access to the file system."""
+"""Normalisation of the paths that an agent writes. Uses only text, not the file system."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def normalise(path: str, cwd: str = "/") -> str:
 
 
 def is_within(path: str, directory: str) -> bool:
-    """Whether the canonical `path` is `directory` or is below it."""
+    """Return whether the canonical `path` is `directory` or is below it."""
     return directory == "/" or path == directory or path.startswith(directory + "/")
 
 
@@ -98,7 +98,10 @@ def _advice(absolute: str, host_directories: Mapping[str, str]) -> str:
 
 
 def _suggestion(absolute: str, host_directories: Mapping[str, str]) -> str:
-    """A likely correction. It keeps all directories, so two paths never become the same path."""
+    """Return a likely correction of a path that was refused.
+
+    It keeps all directories, so two paths never become the same path.
+    """
     for area, directory in host_directories.items():
         if is_within(absolute, directory):
             return f"{SANDBOX_ROOT}/{area}" + absolute.removeprefix(directory)

@@ -1,4 +1,4 @@
-"""The permissions of a sandbox: one frozen object for the sandboxes of all platforms."""
+"""The permissions of a sandbox: one frozen object, which is the same on all platforms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_TIMEOUT = 600.0
 
 
 class Network(StrEnum):
-    """The hosts that a sandbox can reach. Each value includes a separate network namespace."""
+    """The hosts that a sandbox can reach. With each value, it has its own network namespace."""
 
     NONE = "none"
     ALLOWLIST = "allowlist"
@@ -22,11 +22,11 @@ class Network(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A directory or file of the host inside the sandbox, at the absolute path `target`.
+    """A directory or file of the host that commands see at the absolute path `target`.
 
-    Links in `source` are followed, so no part of it may be in a directory that a sandbox can
-    write. `target` must not be below a writable mount: bubblewrap creates the directories on the
-    way while it still sees the host, and follows links that a command left there.
+    Links in `source` are followed, so no part of it may be in a directory that a sandbox can write.
+    `target` must not be below a writable mount: bubblewrap creates the directories on the way while
+    it still sees the host, and follows links that a command left there.
 
     A `foreign` directory is the caller's own. Only files that commands add there count as their
     disk use, and files that programs outside the sandbox run are protected according to `rules`.
@@ -89,13 +89,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SandboxPolicy:
-    """Everything that decides how a command is confined.
+    """All rules for the confinement of commands.
 
-    `mounts` are bound in their order over the read-only system. `working_dir` is the absolute
-    path inside the sandbox where commands start. `timeout` is the default wall time in seconds.
-    `allowed_hosts` are the hosts of the network ALLOWLIST: see `sandbox.linux.egress.rules`.
-    `uid` is the unprivileged host account of commands. None means the caller's own account, or, if
-    the caller is root, the owner of the first writable mount.
+    `mounts` are bound in their order over the read-only system. `working_dir` is the absolute path
+    inside the sandbox where commands start. `timeout` is the default wall time in seconds.
+    `allowed_hosts` are the hosts of the network ALLOWLIST: see `sandbox.linux.egress.rules`. `uid`
+    is the unprivileged host account of commands. None means the caller's own account, or, if the
+    caller is root, the owner of the first writable mount.
     """
 
     mounts: tuple[Mount, ...]
@@ -108,7 +108,7 @@ class SandboxPolicy:
     uid: int | None = None
     gid: int | None = None
     python: str = "/usr/bin/python3"
-    """The interpreter of `execute_python`, as a path inside the sandbox."""
+    """The Python interpreter of `execute_python`, as a path inside the sandbox."""
     unix_sockets: bool = False
     """Whether commands may create UNIX sockets that have a name. Set it only for mounts in which no
     program of the host listens: a process that can write to a socket's file can connect to it, even

@@ -1,4 +1,4 @@
-"""Process ids, pidfds, and how to end processes."""
+"""Helpers for process ids and pidfds, and for ending processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def send_kill(pidfd: int) -> None:
     try:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     except ProcessLookupError:
-        pass  # dead and reaped
+        pass  # dead, and reaped by its parent
 
 
 def hangs_in_the_kernel(pid: int) -> str:
@@ -26,9 +26,9 @@ def hangs_in_the_kernel(pid: int) -> str:
 
 
 def wait_readable(descriptor: int, seconds: float) -> bool:
-    """Whether the descriptor became readable in time. (`select` cannot use numbers over 1023.)
+    """Return whether the descriptor becomes readable within `seconds`.
 
-    A pidfd is readable when its process is dead.
+    A pidfd is readable when its process is dead. (`select` cannot use descriptors over 1023.)
     """
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
@@ -44,7 +44,7 @@ def parent_of(pid: int) -> int | None:
 
 
 def kill_children(pid: int) -> None:
-    """Kill the children of `pid`, which must not reap them at the same time."""
+    """Kill the children of `pid`. Meanwhile, `pid` must not reap them."""
     try:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except FileNotFoundError:
@@ -57,7 +57,10 @@ def kill_children(pid: int) -> None:
 
 
 def reap_if_own(pidfd: int) -> None:
-    """Reap an orphaned first process. It is a child if this process is pid 1 of a container."""
+    """Reap an orphaned first process of a sandbox, if it is a child of this process.
+
+    This is so if this process is pid 1 of a container.
+    """
     try:
         os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
     except ChildProcessError:

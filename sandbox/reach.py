@@ -1,4 +1,4 @@
-"""Check whether another account can reach a path."""
+"""Check whether another account has the permissions to reach a path."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 
 
 def unreachable_directory(path: Path, uid: int) -> Path | None:
-    """Return the first directory on the way to `path`, including `path`, that `uid` cannot enter.
+    """Return the first directory on the way to `path` that the account `uid` cannot enter.
 
-    Uses only the permissions of the owner and of "others": sandbox accounts are in no group, and
-    access lists are not read. A directory that does not exist counts as reachable.
+    `path` itself counts, too. Returns None if the account can reach it. Only the permissions of the
+    owner and of "others" count: sandbox accounts are in no group, and access lists are not read. A
+    directory that does not exist counts as reachable.
     """
     resolved = path.resolve()
     for directory in (*reversed(resolved.parents), resolved):

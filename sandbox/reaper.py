@@ -21,15 +21,16 @@ from sandbox.processes import DEATH_SECONDS, hangs_in_the_kernel, send_kill, wai
 def kill_marked(markers: Collection[str]) -> int:
     """Kill every sandbox started with one of `markers`, and return when all are dead.
 
-    Return the number of killed processes, which is usually 0. An ordinary user can kill only
-    processes of the same account, root all. Raises `SandboxError` if one does not die in 10 s.
+    Returns the number of killed processes, which is usually 0. An ordinary user can kill only
+    processes of the same account, root all. Raises `SandboxError` if a process does not die within
+    10 seconds.
     """
     wanted = frozenset(marked_argument(marker).encode() for marker in markers)
     if not wanted:
         return 0
     deadline = time.monotonic() + DEATH_SECONDS
     killed = 0
-    # Repeat until none is found: a starting process may have created another one.
+    # Repeat until no process is found: a starting process may have created another one.
     while found := _open_marked(wanted):
         try:
             for pidfd in found.values():
@@ -45,7 +46,7 @@ def kill_marked(markers: Collection[str]) -> int:
 
 
 def _open_marked(wanted: frozenset[bytes]) -> dict[int, int]:
-    """pidfds by pid of the processes that have one of the marks and that this account may kill."""
+    """Return pidfds by pid of the processes with a wanted marker that this account may kill."""
     found: dict[int, int] = {}
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -56,8 +57,8 @@ def _open_marked(wanted: frozenset[bytes]) -> dict[int, int]:
             pidfd = os.pidfd_open(int(entry.name))
         except ProcessLookupError:
             continue
-        # Check again now that the pidfd refers to the process: if its number was reused in
-        # between, the pidfd refers to a dead process.
+        # Check again now that the pidfd refers to the process: if the number was reused in between,
+        # the pidfd refers to a dead process.
         if _is_wanted(entry.name, wanted) and _may_kill(pidfd):
             found[int(entry.name)] = pidfd
         else:
@@ -69,7 +70,7 @@ def _may_kill(pidfd: int) -> bool:
     try:
         signal.pidfd_send_signal(pidfd, 0)
     except (PermissionError, ProcessLookupError):
-        return False  # another account put our mark on its process, or the process is gone
+        return False  # another account copied our marker, or the process has ended
     return True
 
 
@@ -77,5 +78,5 @@ def _is_wanted(pid: str, wanted: frozenset[bytes]) -> bool:
     try:
         arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return False  # gone, or hidden because it belongs to another account
+        return False  # ended, or hidden because it belongs to another account
     return not wanted.isdisjoint(arguments)

@@ -14,10 +14,11 @@ CANCELLED_EXIT_CODE = 137
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A connection of a command through the network's proxy, or an attempt.
+    """A connection of a command through the egress proxy, or an attempt.
 
-    `host` is safe to display. It is empty if the request was invalid. `reason` says why it was
-    refused or how it ended. Bytes are the sums of all `count` equal connections.
+    `host` is safe to display, and empty if the request was invalid. `reason` says why the
+    connection was refused or how it ended. `count` equal connections are combined, with the sums of
+    their bytes.
     """
 
     host: str

@@ -1,4 +1,4 @@
-"""The host accounts that a root worker uses for sandboxes."""
+"""The host accounts that a worker uses for sandboxes if it runs as root."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UID_COUNT = 0x01000000
 
 
 def uid_for(number: int) -> int:
-    """Return the uid, and gid, of a sandbox account by its number from 0.
+    """Return the uid, which is also the gid, of sandbox account `number`, counted from 0.
 
     Two threads that must not access each other's files need different numbers.
     """

@@ -1,4 +1,4 @@
-"""A periodic check of a running command."""
+"""Periodic checks of a running command."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from abc import ABC, abstractmethod
 
 
 class Watch(ABC):
-    """One periodic check. `due` is the time of the next check, as `time.monotonic`."""
+    """Base class of a periodic check. `due` is the time of the next one, as `time.monotonic`."""
 
     due: float
 
     @abstractmethod
     def check(self) -> str | None:
-        """Check now, and set `due`. Return why the command must be killed, or None."""
+        """Check the command and set `due`. Return why it must be killed, or None."""
 
     def last_word(self) -> str | None:
-        """A message for after the end of the command, or None."""
+        """Return a message about a command that has ended, or None."""
         return None
 
     def close(self) -> None:
-        """Free all resources. Called once, after every kind of ending."""
+        """Free all resources. Called once, however the command ended."""
         return None

@@ -30,7 +30,7 @@ _SUBDIRECTORIES = (*AREAS, "shared/research", "shared/drafts")
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A prepared tree: `root` with the areas of `sandbox.paths` in it, all owned by `uid`.
+    """The files of one thread: `root` with the areas of `sandbox.paths` in it, owned by `uid`.
 
     No other account can enter it (mode 0700). Only the areas are mounted, never the root itself, so
     no command can replace an area by a link. `own_directory` is a directory of the caller that
@@ -44,14 +44,14 @@ class Workspace:
     gid: int
     own_directory: Path | None = None
     skills: Path | None = None
-    """A directory of packages that replaces the area `skills`. None: the tree's own empty area."""
+    """A directory of skills that replaces the area `skills`. None: the tree's own empty area."""
     family: Path | None = None
     read_only: bool = False
     rules: FileRules = field(default_factory=FileRules)
 
     @property
     def directories(self) -> dict[str, Path]:
-        """The directory of each area of `sandbox.paths` on the host."""
+        """Return the directory on the host for each area of `sandbox.paths`."""
         found = {area: self.root / area for area in AREAS}
         if self.family is not None:
             found |= {area: self.family / area for area in FAMILY_AREAS}
@@ -64,7 +64,7 @@ class Workspace:
     def guard(self, keep: Callable[[Inventory], None] | None = None) -> DirectoryGuard | None:
         """Return a new guard of the own directory, for both commands and file tools.
 
-        None if there is nothing to guard. `keep` is as in `DirectoryGuard`.
+        Returns None if there is nothing to guard. `keep` is as in `DirectoryGuard`.
         """
         if self.own_directory is None or self.read_only:
             return None
@@ -80,10 +80,11 @@ class Workspace:
         extra_mounts: tuple[Mount, ...] = (),
         toolbox: Toolbox | None = None,
     ) -> SandboxPolicy:
-        """Commands see the areas below /sandbox, start in /sandbox/workspace, and run as the owner.
+        """Return the policy for commands of this workspace.
 
+        Commands see the areas below /sandbox, start in /sandbox/workspace, and run as the owner.
         `skills` (also at /skills) and `user_uploads` are read-only. With a `toolbox`, its Python
-        comes first; the caller must hold the toolbox as long as commands run.
+        comes first in PATH; the caller must hold the toolbox as long as commands run.
         """
         areas = tuple(
             Mount(
@@ -106,7 +107,8 @@ class Workspace:
             uid=self.uid,
             gid=self.gid,
             python=PYTHON_IN_IT if toolbox else PYTHON,
-            # Programs of the host listen in none of these: only Vel and its commands write there.
+            # No program of the host listens in these directories: only Vel and its commands write
+            # there.
             unix_sockets=self.own_directory is None and not extra_mounts,
         )
 
@@ -119,19 +121,20 @@ def prepare(
     own_directory: Path | None = None,
     family: str = "",
 ) -> Workspace:
-    """Return the workspace `base/key`. Create it if it is missing or incomplete.
-
-    `base` is chosen by the operator. It is created if it is missing and may be a link; below it no
-    link is followed. `uid` must be able to reach it. `uid` owns the tree. For root it is an
-    unprivileged account (`uid_for(n)`), and None keeps the owner of an existing tree. For all
-    other callers it is None or the caller's own. The gid has the number of the uid for root, and
-    is otherwise the caller's own.
-
-    `own_directory` replaces the area `workspace`; commands run as its owner, and its mode does not
-    change. `family` is the key of another workspace of the same account, which is created too; its
-    `FAMILY_AREAS` are used for this one.
+    """Return the workspace `base/key`; create it if it is missing or incomplete.
 
     Raises `SandboxSetupError`. A tree that belongs to another account is never taken over.
+
+    Args:
+        base: A directory that the operator has chosen. It is created if it is missing and may be a
+            link; below it, no link is followed. `uid` must be able to reach it.
+        uid: The owner of the tree. For root, an unprivileged account (`uid_for(n)`); None keeps the
+            owner of an existing tree. For all other callers, None or the caller's own uid. The gid
+            has the number of the uid for root, and is otherwise the caller's own.
+        own_directory: Replaces the area `workspace`. Commands run as its owner, and its mode does
+            not change.
+        family: The key of another workspace of the same account, which is created too; its
+            `FAMILY_AREAS` are used for this one.
     """
     if own_directory is not None:
         uid = own_directory_account(own_directory)
@@ -160,7 +163,7 @@ def prepare(
 
 
 def own_directory_account(directory: Path) -> int:
-    """Return the account that commands in a caller's own directory run as.
+    """Return the account that runs commands in a caller's own directory.
 
     Raises `SandboxSetupError` if the path is not a directory, belongs to root or the machine, or
     cannot be entered by that account.
@@ -197,7 +200,8 @@ def _make_base(base: Path) -> None:
             if base.is_dir():
                 return
             raise
-        # Independent of the umask: sandbox accounts may pass through but not list it.
+        # Independent of the umask: sandbox accounts may pass through the directory, but not list
+        # it.
         base.chmod(0o711 if os.geteuid() == 0 else 0o700)
     except OSError as error:
         raise SandboxSetupError(
@@ -251,6 +255,6 @@ def _make_below(top: int, name: str, owner: int) -> None:
         try:
             make(parent, second, owner)
         except SandboxSetupError:
-            # Commands can write in `first` and put a file or a link at this path. It is up to
-            # them to repair it; the workspace must stay usable.
+            # Commands can write in `first` and put a file or a link at this path. It is up to them
+            # to repair that; the workspace must stay usable.
             pass

@@ -1,7 +1,7 @@
-"""Vel for Python programs: `from vel import create_deep_agent` (docs/guides/python.md).
+"""Public API of Vel for Python programs: `from vel import create_deep_agent`.
 
-A name is loaded when it is first used, so that a program loads only what it needs. Type checkers
-read `__init__.pyi`.
+docs/guides/python.md explains how to use it. Each name is loaded at its first use, so that a
+program loads only what it needs. Type checkers read `__init__.pyi`.
 """
 
 from importlib import import_module

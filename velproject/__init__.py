@@ -1,7 +1,7 @@
-"""The Django project of Vel. No process starts if another package replaces Vel's `agents`."""
+"""The Django project of Vel. Its processes refuse to start if `agents` is not Vel's package."""
 
 from velproject.own_agents import problem
 
 if _found := problem():
-    # One line and no traceback: `vel`, `manage.py` and servers import this first.
+    # One line instead of a traceback: `vel`, `manage.py` and servers import this package first.
     raise SystemExit(_found)

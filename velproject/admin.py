@@ -1,4 +1,4 @@
-"""Users and groups in the admin. The audit log records each change."""
+"""Admin pages for users and groups. The audit log records each change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agents.services.audit import changes_between, record
 
 
 class Audited(admin.ModelAdmin):
-    """Writes an audit entry in the transaction of each save and deletion."""
+    """Writes an audit entry in the same transaction as each save and deletion."""
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         request._vel_before = _state(obj) if change else None  # type: ignore[attr-defined]
@@ -49,7 +49,7 @@ class Audited(admin.ModelAdmin):
 
 
 def _state(row: models.Model) -> dict[str, object] | None:
-    """Return the stored values of a user or group. A password is only marked as set or not."""
+    """Return the stored values of a user or group. Of a password, only whether it is set."""
     stored = type(row)._default_manager.filter(pk=row.pk).first()
     if isinstance(stored, User):
         return {
@@ -73,7 +73,7 @@ def _names(permissions: QuerySet[Any]) -> list[str]:
 
 
 class Grants(forms.ModelForm):
-    """A form for giving permissions. Users can only give permissions that they have themselves."""
+    """Form for permissions, in which users can give only permissions that they have themselves."""
 
     by: Any = None
 
@@ -97,13 +97,13 @@ class Grants(forms.ModelForm):
         return data
 
     def _has(self, name: str) -> set[str]:
-        """Return the permissions that the row has already."""
+        """Return the permissions that the user or group already has."""
         stored = self.instance.pk is not None
         return set(_names(getattr(self.instance, name).all())) if stored else set()
 
 
 class GrantedUserForm(Grants, UserChangeForm):
-    """Django's form, with the rule of `Grants`."""
+    """Django's form for users, with the restriction of `Grants`."""
 
 
 class AuditedUserAdmin(Audited, UserAdmin):
@@ -127,7 +127,10 @@ class AuditedUserAdmin(Audited, UserAdmin):
         return super().has_delete_permission(request, obj) and _may_touch(request, obj)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Skip the permission check for rows that are only deleted together with their user."""
+        """Return Django's result, without the permission check for rows that belong to the user.
+
+        They are deleted only together with the user.
+        """
         shown, counts, needed, protected = super().get_deleted_objects(objs, request)
         journals = {
             model._meta.verbose_name
@@ -141,7 +144,7 @@ class AuditedUserAdmin(Audited, UserAdmin):
         return super().user_change_password(request, id, form_url)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        # The page for passwords saves directly and calls only this method.
+        # The password page saves the user without `save_model`, and calls only this method.
         match = request.resolver_match
         if match is not None and match.url_name == "auth_user_password_change":
             record("user.password_changed", obj)

@@ -1,4 +1,4 @@
-"""Users and groups in the REST API. In another project they are that project's own."""
+"""REST API for users and groups. A project that embeds Vel has its own instead."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_PERMISSIONS = 1_000
 
 
 class PermissionsField(serializers.ListField):
-    """Permissions as `app.codename`, in their order."""
+    """A list of permissions as `app.codename`, sorted."""
 
     child = serializers.CharField()
 
@@ -68,7 +68,7 @@ def _password(**options: Any) -> Field:
 
 
 def _typed_password(password: str | None) -> dict[str, str]:
-    """Return the fields of Django's forms for a password."""
+    """Return `password` as the fields of Django's forms."""
     text = password or ""
     return {
         "usable_password": "true" if password is not None else "false",
@@ -78,7 +78,7 @@ def _typed_password(password: str | None) -> dict[str, str]:
 
 
 def _as_password(check: Callable[[], None]) -> None:
-    """Report the errors of Django's two fields for a password at the field of the body."""
+    """Call `check`, and report errors of Django's two password fields as errors of one field."""
     try:
         check()
     except exceptions.ValidationError as error:
@@ -92,7 +92,10 @@ def _as_password(check: Callable[[], None]) -> None:
 
 @sensitive_variables()
 def _create(door: AdminRows, body: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Create a user with the admin's form for new users, then set the other fields."""
+    """Create a user with the admin's form for new users, then set the other fields.
+
+    Returns the user and the fields that are left.
+    """
     if not door.admin.has_change_permission(door.http):
         raise NotAllowed("To create users, you also need the permission auth.change_user.")
     name = {"username": body.pop("username")}
@@ -107,7 +110,7 @@ def _create(door: AdminRows, body: dict[str, Any]) -> tuple[Any, dict[str, Any]]
 
 @sensitive_variables()
 def _change(door: AdminRows, user: User, body: dict[str, Any]) -> None:
-    """Change the password with the admin's form for it."""
+    """Change the password of a user with the admin's password form."""
     if "password" not in body:
         return
     typed = _typed_password(body.pop("password"))

@@ -11,6 +11,6 @@ class VelProjectConfig(AppConfig):
 
     def ready(self) -> None:
         add_module("api", "velproject.api")
-        # The checks register themselves at import.
+        # The checks register themselves when this imports them.
         for name in ("environment", "exposure", "machines", "watching"):
             import_module(f"velproject.checks.{name}")

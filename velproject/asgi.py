@@ -1,4 +1,4 @@
-"""The entry point of web servers."""
+"""ASGI entry point for web servers."""
 
 import os
 

@@ -58,17 +58,20 @@ def main() -> None:
 
 
 def end_with_supervisor(life_fd: int, grace: float) -> None:
-    """Wait for the supervisor's end, then stop as after SIGTERM, then kill the rest."""
+    """Wait until the supervisor has ended, stop this process as after SIGTERM, then kill the rest.
+
+    `grace` is the time between the two, in seconds.
+    """
     while os.read(life_fd, 1):
         pass
-    # No message is possible: standard output went to the supervisor.
+    # No message is possible: the supervisor was reading standard output.
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(grace)
     os.killpg(0, signal.SIGKILL)
 
 
 def kill_forks_with_parent() -> None:
-    """Let the kernel kill every later fork of this process when its parent dies.
+    """Make the kernel kill every later fork of this process when this process dies.
 
     django-q2's workers do not watch their parents and would survive a SIGKILL of them. Commands in
     sandboxes are not forked by Python and have their own protection.
@@ -83,7 +86,7 @@ def kill_forks_with_parent() -> None:
 
     def tie() -> None:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent[0]:  # it died before the tie was made
+        if os.getppid() != parent[0]:  # the parent died before the kernel knew of this request
             os._exit(1)
 
     os.register_at_fork(before=remember, after_in_child=tie)
@@ -91,9 +94,9 @@ def kill_forks_with_parent() -> None:
 
 @contextmanager
 def imports_without_collection() -> Iterator[None]:
-    """Keep the garbage collector away from imported modules, during the imports and after.
+    """Exclude imported modules from garbage collection, during the imports and afterwards.
 
-    No module is ever released. The collector would take a fifth of the start time, and would later
+    Modules are never released. The collector would take a fifth of the start time, and would later
     write to memory that forked processes share.
     """
     gc.disable()
@@ -105,7 +108,7 @@ def imports_without_collection() -> Iterator[None]:
 
 
 def set_up_without_admin() -> None:
-    """Set Django up without the modules of the admin, which only pages need.
+    """Set Django up without the modules of the admin, which only web pages need.
 
     Processes that this one starts get the original settings.
     """
@@ -119,7 +122,7 @@ def set_up_without_admin() -> None:
 
 
 def run_workers(life: Life | None = None) -> None:
-    """Run one cluster of workers until SIGTERM, which is sent to this process only.
+    """Run one cluster of workers until SIGTERM. Send the signal to this process only.
 
     The parent imports all modules of the workers, also those that only some runs need: the imports
     take more than a second, and forked workers share their memory.
@@ -133,7 +136,7 @@ def run_workers(life: Life | None = None) -> None:
 
 
 def preload_workers(life: Life) -> Cluster:
-    """Import what the workers of this installation need. Return their cluster, not started."""
+    """Import the modules that workers of this installation need. Return a cluster to start."""
     for module in import_module(
         "agents.services.agent_definitions.settings_places"
     ).modules_wanted():
@@ -151,14 +154,17 @@ def preload_workers(life: Life) -> Cluster:
 
 
 def run_web(listen_fd: int, life: Life | None = None) -> None:
-    """Run Daphne on a socket that the supervisor has bound, so a restart loses no connection."""
+    """Run the web server on a socket that the supervisor has bound.
+
+    A restart of the server therefore loses no connection.
+    """
     with imports_without_collection():
-        # The reactor must exist before anything else imports Twisted.
+        # Twisted's reactor must be installed before anything else imports Twisted.
         server = import_module("velproject.web.server").PatientServer
         import_module("velproject.web.connection_pool").pool_connections()
         application = import_module("velproject.asgi").application
         slow_requests = import_module("velproject.web.slow_requests")
-        # Otherwise, the first request would import these.
+        # Import these now; otherwise, the first request would wait for it.
         _ = import_module("django.urls").get_resolver().url_patterns
     wanted = import_module("django.conf").settings.CONNECTIONS
     possible = slow_requests.connections_possible(wanted)

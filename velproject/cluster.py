@@ -1,7 +1,7 @@
-"""A cluster of django-q2 that survives the death of any of its processes.
+"""A cluster of django-q2 that continues after the death of any of its processes.
 
 The processes of a cluster share queues, events and timers. In django-q2 these have locks of the
-operating system, and a killed process never releases its lock. After one kill at the wrong moment
+operating system, and a killed process never releases its lock. After one kill at the wrong moment,
 the workers take no tasks, the guard starts no workers, or the cluster does not stop.
 """
 
@@ -41,7 +41,7 @@ WORKER_SECONDS = 0.01
 
 
 class MortalLock:
-    """A re-entrant lock for several processes that stops waiting if the lock is never released.
+    """A re-entrant lock between processes that stops waiting if nobody releases it.
 
     The process then continues without the lock: for a timer, the worst result is one lost count.
     Only one thread of each process may use it, as in django-q2.
@@ -55,7 +55,7 @@ class MortalLock:
     def acquire(self) -> bool:
         held = self._lock.acquire(timeout=self._patience)
         self._held.append(held)
-        # The holder counts as dead now: the next call waits less.
+        # The holder is probably dead, so the next call waits less.
         self._patience = self._patience if held else 0.0
         return held
 
@@ -71,21 +71,21 @@ class MortalLock:
 
 
 def keep_connection() -> None:
-    """Keep this process's connection to the queue's database.
+    """Keep this process's connection to the database open between queries of the queue.
 
-    The pusher looks for tasks ten times a second. With Django's default every query would open
-    a connection, and PostgreSQL would start a process for it.
+    The pusher looks for tasks ten times a second. With Django's default, every query would open a
+    connection, and PostgreSQL would start a process for it.
     """
     wrapper = connections[Conf.ORM or "default"]
     given = wrapper.settings_dict
     if not given["CONN_MAX_AGE"] and "pool" not in given["OPTIONS"]:
-        # The check replaces a connection that PostgreSQL has closed, for example at a restart.
+        # Replace a connection that PostgreSQL has closed, for example at a restart.
         kept = {"CONN_MAX_AGE": CONNECTION_SECONDS, "CONN_HEALTH_CHECKS": True}
         wrapper.settings_dict = {**given, **kept}
 
 
 def push(tasks: Queue, stop: Event, broker: Broker) -> None:
-    """Send tasks from the database to the workers, one at a time.
+    """Send tasks from the database to the workers of this cluster, one at a time.
 
     The other tasks stay in the database, so that other hosts can take them.
     """
@@ -116,18 +116,18 @@ class Results(Queue):
 
 
 def work(life: Life, name: str, *arguments: object) -> None:
-    """Run the worker with this name."""
+    """Run a worker process with this name."""
     prepare_worker(suffix=name, dead=tuple(life.dead), on_claim=life.say_that_it_works)
     worker(*arguments)
 
 
 class VelSentinel(Sentinel):
-    """The guard of a cluster: restarts its processes, and never waits for a dead one."""
+    """The guard of a cluster, which restarts its processes and never waits for a dead one."""
 
     def __init__(self, life: Life, *arguments: object) -> None:
         self._life = life
         self._names: dict[Process, str] = {}
-        super().__init__(*arguments)  # returns at the end of the cluster
+        super().__init__(*arguments)  # returns when the cluster ends
 
     def start(self) -> None:
         self.result_queue = Results()
@@ -138,7 +138,7 @@ class VelSentinel(Sentinel):
         return process
 
     def spawn_worker(self) -> None:
-        # Any lock will do, which the types of `Value` do not say.
+        # Any lock is accepted here, although the type of `Value` does not say so.
         lock: Any = MortalLock()
         timer = Value("f", -1, lock=lock)
         name = self._life.next_worker()
@@ -151,7 +151,7 @@ class VelSentinel(Sentinel):
         process.start()
 
     def reincarnate(self, process: Process) -> None:
-        """Replace a process that is dead, or that hangs in a task."""
+        """Replace a process that has died, or that hangs in a task."""
         name = self._names.pop(process, "")
         if name and not process.is_alive():  # also reaps the process
             self._life.dead.append(name)
@@ -164,7 +164,7 @@ class VelCluster(Cluster):
         self._life = life
 
     def start(self) -> int:
-        # django-q2 reads these names of its module.
+        # django-q2 looks up these names in its module.
         django_q.cluster.Sentinel = partial(VelSentinel, self._life)
         django_q.cluster.Queue = Queue
         django_q.cluster.Event = Event
@@ -173,9 +173,9 @@ class VelCluster(Cluster):
 
 
 def modules_of_features() -> list[str]:
-    """Return the modules that workers of this installation need for features.
+    """Return the modules that workers need for the features of this installation.
 
-    Each is in a `preload.PRELOAD` of a feature. If the database is unreachable, these are the
+    Each module is in `preload.PRELOAD` of a feature. If the database is unreachable, these are the
     modules of all features.
     """
     try:
@@ -197,9 +197,10 @@ def _needed(preload: Preload) -> bool:
 
 
 def join_before_forks() -> None:
-    """Raise `MachineRefused` with the reason if this host may not start workers.
+    """Register this host before the first worker starts.
 
-    If the database is unreachable, workers may start: they wait for it themselves.
+    Raises `MachineRefused` with the reason if this host may not start workers. If the database is
+    unreachable, workers may start: they wait for it themselves.
     """
     try:
         if MachineSettings.now().HOST:

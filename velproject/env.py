@@ -1,4 +1,4 @@
-"""Django's settings from the URLs of environment variables."""
+"""Conversion of URLs in environment variables to Django's settings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAIL_PORTS = {"smtp": 25, "submission": 587, "smtps": 465}
 
 
 def database(url: str, directory: Path) -> dict[str, Any]:
-    """Return Django's DATABASES entry for `url`; an empty URL is SQLite in the data directory.
+    """Return Django's DATABASES entry for `url`; for an empty URL, SQLite in `directory`.
 
     Accepts `sqlite:////absolute/path` and `postgresql://user:password@host:port/name?option=…` (a
     socket directory as `?host=/run/postgresql`).
@@ -60,7 +60,7 @@ def database(url: str, directory: Path) -> dict[str, Any]:
 
 
 def storages(url: str) -> dict[str, Any]:
-    """Return Django's STORAGES; `vel` is the storage that several hosts share, at `url`.
+    """Return Django's STORAGES for `url`. Its entry `vel` is the storage that machines share.
 
     Accepts `s3://bucket/prefix?endpoint_url=…&region_name=…` (keys as boto3 finds them:
     AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, profiles, roles) and `file:///mounted/directory`.
@@ -100,7 +100,7 @@ def storages(url: str) -> dict[str, Any]:
 
 
 def mail_server(url: str) -> dict[str, Any]:
-    """Return Django's EMAIL settings for `url`; an empty URL is port 25 of this machine.
+    """Return Django's EMAIL settings for `url`; for an empty URL, port 25 of this machine.
 
     Accepts `submission://user:password@host` (STARTTLS, port 587), `smtps://user:password@host`
     (TLS from the start, port 465) and, without a password, `smtp://host` (port 25).

@@ -1,7 +1,7 @@
-"""Log records as one line of text or JSON: time, level, logger, message, the fields of `extra`.
+"""Formatters that write a log record as one line of text or JSON.
 
-Each record stays on one line, contains no terminal codes or hidden characters, and text that looks
-like a key is masked.
+A line has the time, the level, the logger, the message and the fields of `extra`. It contains no
+terminal codes or hidden characters, and text that looks like a key is masked.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def _fields(record: logging.LogRecord) -> Iterator[tuple[str, str | int | float]
 
 
 class DatabaseAway(logging.Filter):
-    """Write one line, without a traceback, when the database server cannot be reached.
+    """Shortens a record to one line, without a traceback, if the database is unreachable.
 
-    Otherwise each process would write tracebacks at a restart of PostgreSQL.
+    Otherwise, each process would write tracebacks at a restart of PostgreSQL.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -54,7 +54,7 @@ class LineFormatter(logging.Formatter):
     default_time_format = "%Y-%m-%dT%H:%M:%S"
 
     def format(self, record: logging.LogRecord) -> str:
-        # A line break in a logged name must not look like a second record.
+        # A line break in a logged name must not look like the start of another record.
         message = _one_line(_message(record))
         fields = "".join(
             f" {_one_line(name)}={_one_line(value) if isinstance(value, str) else value}"
@@ -65,7 +65,7 @@ class LineFormatter(logging.Formatter):
             f"{record.name} {message}{fields}"
         )
         if record.exc_info:
-            # Indented: text inside of an error must not look like a separate record.
+            # Indent it: text in an error must not look like a separate record.
             traceback = visible(_end_of(self.formatException(record.exc_info)))
             line += "\n" + indent(traceback, "  | ", _every)
         return line
@@ -81,10 +81,10 @@ def _one_line(text: str) -> str:
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes one JSON object per line, in ASCII.
+    """Writes a record as one JSON object in a line, in ASCII.
 
     Each object has `message`, `level`, `logger` and `time`. A field of `extra` with one of these
-    names, or without a plain value, is left out.
+    names, or without a plain value, is omitted.
     """
 
     RESERVED: ClassVar = frozenset({"time", "level", "logger", "message", "pid", "exception"})
@@ -103,8 +103,8 @@ class JsonFormatter(logging.Formatter):
                 told[_harmless(name)] = _harmless(value) if isinstance(value, str) else value
         if record.exc_info:
             told["exception"] = _end_of(self.formatException(record.exc_info))
-        # ASCII: line separators, terminal codes and lone surrogates are escaped like line breaks.
-        # JSON has no infinity.
+        # ASCII escapes line separators, terminal codes and lone surrogates like line breaks. JSON
+        # has no infinity.
         return json.dumps({name: _number(value) for name, value in told.items()})
 
 
@@ -117,12 +117,12 @@ def _number(value: str | int | float) -> str | int | float:
 def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except (TypeError, ValueError):  # its arguments do not fit its text
+    except (TypeError, ValueError):  # the arguments do not fit the text
         return str(record.msg)
 
 
 def _harmless(text: str) -> str:
-    # The mask sees more text than is kept: half a key at the cut does not look like one.
+    # Mask before cutting: half a key at the cut would not look like a key.
     return mask_secrets(text[: 2 * LONGEST])[:LONGEST]
 
 

@@ -1,8 +1,8 @@
-"""Queues and events for processes that may be killed at any moment.
+"""Queues and events between processes of which any may be killed at any moment.
 
 `multiprocessing.Queue` and `Event` use locks of the operating system, and a killed process never
 releases its lock. A process holds the lock of a queue while it waits for a message. Therefore, a
-killed idle worker leaves a queue that cannot be read again. The classes here use no locks: the
+killed idle worker leaves a queue that nobody can read again. The classes here use no locks: the
 kernel delivers each message to one receiver.
 """
 
@@ -19,17 +19,18 @@ BUFFER_BYTES = 256 * 1024
 
 
 class TooLarge(ValueError):
-    """The message is longer than the largest datagram."""
+    """Raised if a message is longer than the largest datagram."""
 
 
 class Queue:
-    """The part of `multiprocessing.Queue` that django-q2 uses. Forked processes share it.
+    """A queue with the methods of `multiprocessing.Queue` that django-q2 uses.
 
-    `put` sends the message before it returns. `maxsize` is ignored.
+    Forked processes share the queue. `put` sends the message before it returns. `maxsize` is
+    ignored.
     """
 
     def __init__(self, maxsize: int = 0) -> None:
-        # A datagram is sent and received as a whole, also if a process is killed.
+        # A datagram is sent and received as a whole, even if a process is killed meanwhile.
         self._receiver, self._sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self._receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
@@ -46,11 +47,11 @@ class Queue:
             raise TooLarge(f"A message of {len(data):,} bytes is too large.") from None
 
     def get(self) -> Any:
-        """Wait for a message."""
+        """Wait for a message, and return it."""
         return pickle.loads(self._receiver.recv(self._longest))  # noqa: S301  # from a fork
 
     def empty(self) -> bool:
-        """Return whether all messages have been received."""
+        """Return whether the queue is empty."""
         return not wait([self._receiver], timeout=0)
 
     def qsize(self) -> int:
@@ -58,10 +59,10 @@ class Queue:
         return int(not self.empty())
 
     def close(self) -> None:
-        """Do nothing: the queue has no thread."""
+        """Do nothing, because this queue has no thread."""
 
     def join_thread(self) -> None:
-        """Do nothing: the queue has no thread."""
+        """Do nothing, because this queue has no thread."""
 
 
 class Event:
@@ -77,5 +78,5 @@ class Event:
         return self.wait(0)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is set, or for `timeout` seconds. Return whether it is set."""
+        """Wait at most `timeout` seconds until the event is set. Return whether it is set."""
         return bool(wait([self._reader], timeout))

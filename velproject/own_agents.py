@@ -1,8 +1,8 @@
-"""Find out whether the package `agents` is Vel's own, and undamaged.
+"""Check that the package `agents` is Vel's own, and complete.
 
 Other distributions have a package of this name, such as openai-agents. pip installs both into one
 directory: the second one overwrites files of the first, and removing one removes files of both.
-Every process checks this when it starts, so the check is cheap and does not import `agents`.
+Every process checks this when it starts, so the check is fast and does not import `agents`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OURS = Path(__file__).resolve().parent.parent / "agents"
 
 
 def problem() -> str:
-    """Return the problem and its repair in one line; empty if there is no problem."""
+    """Return the problem and its solution in one line; empty if there is no problem."""
     spec = find_spec("agents")
     origin = spec.origin if spec is not None else None
     if origin is None:
@@ -34,12 +34,12 @@ def problem() -> str:
 
 
 def _foreign_names() -> list[str]:
-    """Return names in the directory that Vel's own installation did not put there."""
+    """Return names in the package's directory that are not part of Vel's installation."""
     own: set[str] = set()
     for record in _OURS.parent.glob("vel-*.dist-info/RECORD"):
         own.update(_IN_AGENTS.findall(record.read_text(encoding="utf-8")))
     if not own:
-        return []  # a clone
+        return []  # a clone of the repository
     return sorted(set(os.listdir(_OURS)) - own - {"__pycache__"})
 
 

@@ -1,8 +1,9 @@
 """Django settings of the Vel project, from environment variables.
 
-Every default is safe for a server that only this machine reaches; docs/reference/settings.md lists
-the variables. `ServerSettings` declares those of this file, and the modules `settings` of the apps
-those of `VEL`. `velproject.checks` refuses settings that make a wider deployment unsafe.
+Every default is safe for a server that only this machine reaches. docs/reference/settings.md lists
+the variables: `ServerSettings` declares those of this file, and the modules `settings` of the apps
+declare those of `VEL`. `velproject.checks` refuses settings that make a server for other machines
+unsafe.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "static/"
-# Pages are served straight from the packages, so that `collectstatic` is not needed.
+# Serve static files straight from the packages, so that `collectstatic` is not needed.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 
@@ -112,7 +113,7 @@ SECURE_HSTS_SECONDS = _SERVER.HSTS_SECONDS
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-# Pages of other origins use the API with a token: they neither send nor get a session.
+# Pages of other origins use the API with a token: no session is sent or set.
 CORS_ALLOWED_ORIGINS = list(_SERVER.CORS_ORIGINS)
 CORS_ALLOW_CREDENTIALS = False
 CORS_URLS_REGEX = r"^/api/v1/"
@@ -136,7 +137,7 @@ CORS_EXPOSE_HEADERS = [
     "x-vercel-ai-ui-message-stream",
 ]
 
-# The database is authoritative, so the memory of one process is enough for Channels' own messages.
+# All state is in the database, so memory of one process is enough for Channels' messages.
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 
 REST_FRAMEWORK = {
@@ -156,8 +157,8 @@ Q_CLUSTER = {
     "name": _SERVER.QUEUE,
     "orm": "default",
     "workers": WORKERS,
-    # Measured: these pick up a wake-up within 50 ms, lose no task to a killed cluster, and leave
-    # retries to the lease and the sweeper, which know the completed steps.
+    # Measured: with these values, workers take a task within 50 ms and lose no task if a cluster is
+    # killed. Leases and the sweeper retry runs, because they know the completed steps.
     "poll": 0.1,
     "queue_limit": 1,
     "bulk": 1,

@@ -1,4 +1,4 @@
-"""Signals that a command handles for a while."""
+"""Handling of signals in a part of a command."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def handling(numbers: Iterable[int], handle: Callable[[int], None]) -> AsyncIterator[None]:
-    """Call `handle` in the running loop for these signals, then restore the earlier handlers.
+    """Call `handle` in the running loop for these signals, until the block ends.
 
-    At its end, `handle` has been called for every signal that came before, also in the last
-    moment. `loop.add_signal_handler` would lose that one, or give it to the next user of the loop.
+    A context manager, which then restores the earlier handlers. When it has ended, `handle` has
+    been called for every signal that came before, also for one in the last moment.
+    `loop.add_signal_handler` would lose that one, or give it to the next user of the loop.
 
-    SIGINT then has Python's own handler, unless it was ignored: that of `asyncio.run` does not
-    interrupt a prompt.
+    Afterwards, SIGINT has Python's own handler, unless the signal was ignored before: the handler
+    of `asyncio.run` does not interrupt a prompt.
     """
     loop = asyncio.get_running_loop()
     came: list[int] = []
@@ -49,8 +50,8 @@ async def handling(numbers: Iterable[int], handle: Callable[[int], None]) -> Asy
 
 
 def _later(number: int, earlier: object) -> signal._HANDLER:
-    """Return the handler of a signal that is no longer handled here."""
+    """Return the handler that a signal gets when the block has ended."""
     if number == signal.SIGINT and earlier != signal.SIG_IGN:
         return signal.default_int_handler
-    # None: a handler of C code, which Python cannot restore.
+    # None is a handler in C code, which Python cannot restore.
     return signal.SIG_DFL if earlier is None else earlier  # type: ignore[return-value]

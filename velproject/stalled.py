@@ -1,6 +1,6 @@
-"""Detection of due work that no worker takes, although the workers seem alive.
+"""Detection of due work that no worker takes although the workers seem alive.
 
-For example, the processes of the cluster are stopped (SIGSTOP), or hang.
+For example, somebody has stopped the processes of the cluster (SIGSTOP), or they hang.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ MOST = 200
 
 
 def due_work() -> Due:
-    """Return due tasks, runs that lost their driver, and queued runs for which workers have room.
+    """Return the work that workers should take now.
 
-    Each of several hosts only considers its own work, and none while it must not start work. On a
-    full disk the result is empty, since runs wait for space.
+    This is due tasks, runs whose worker has disappeared, and queued runs for which workers have
+    room. Each of several hosts only considers its own work, and none while it must not start work.
+    On a full disk the result is empty, since runs wait for space.
     """
     if is_used_up():
         return frozenset()
@@ -64,7 +65,7 @@ def due_work() -> Due:
 
 
 def read_due_work() -> Due:
-    """Return `due_work` on a connection that is closed again, for a short-lived thread."""
+    """Return `due_work`, and close the database connection. For a short-lived thread."""
     try:
         return due_work()
     finally:
@@ -72,12 +73,12 @@ def read_due_work() -> Due:
 
 
 class StallWatch:
-    """Decides from repeated looks at the due work whether it has stalled.
+    """Decides from repeated looks at the due work whether the work has stalled.
 
-    Stalled means: for `patience` seconds there was due work, and all work that was due at the start
-    of this time still is. A long queue that moves is not stalled. Each restart doubles the patience
-    until work is taken: on a machine that is too busy to start workers within the patience, the
-    next restart would otherwise undo each restart.
+    Work has stalled if there was due work for `patience` seconds, and all work that was due at the
+    start of this time still is. A long queue that moves is not stalled. Each restart doubles the
+    patience until work is taken: on a machine that is too busy to start workers within the
+    patience, the next restart would otherwise undo each restart.
     """
 
     def __init__(self, patience: float = 20.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -87,7 +88,10 @@ class StallWatch:
         self._since = 0.0
 
     def looks_stalled(self, due: Due) -> bool:
-        """Take one look and return whether the work has stalled. After True the time restarts."""
+        """Add one look at the due work, and return whether the work has stalled.
+
+        After True, the time starts again.
+        """
         now = self._clock()
         if not self._first <= due or not due:
             self._patience = self._usual

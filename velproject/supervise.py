@@ -1,8 +1,8 @@
-"""The last stage of `vel up`, after all preparations: `python -m velproject.supervise`.
+"""The supervisor process of `vel up`: `python -m velproject.supervise`.
 
-The process that checks the settings and migrates has imported all of Vel, and would keep it in
-memory while it only watches its children. Therefore, it replaces itself: the same pid, the same
-output, the socket that is already bound, and half of the memory.
+`vel up` checks the settings and migrates, for which it imports all of Vel. It would keep all of
+that in memory while it only watches its children. Therefore, it replaces itself by this program:
+the same pid, the same output, the socket that is already bound, and half of the memory.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from velproject.child import imports_without_collection, set_up_without_admin
 
 
 def become_supervisor(bound: socket.socket, grace: float) -> NoReturn:
-    """Replace this process. The new one gets `bound`, which listens, and the environment.
+    """Replace this process by the supervisor. `bound` is the listening socket to use.
 
-    Raises `OSError` if the interpreter cannot be started again.
+    The environment stays. Raises `OSError` if the interpreter cannot be started again.
     """
     bound.set_inheritable(True)
     options = ["--listen-fd", str(bound.fileno()), "--grace", str(grace)]
@@ -33,7 +33,7 @@ def become_supervisor(bound: socket.socket, grace: float) -> NoReturn:
 
 
 def main() -> int:
-    """Watch web and workers until a signal to stop. Return the exit code."""
+    """Watch the web server and the workers until a signal to stop. Return the exit code."""
     parser = argparse.ArgumentParser(prog="velproject.supervise")
     parser.add_argument("--listen-fd", type=int, required=True)
     parser.add_argument("--grace", type=float, required=True)
@@ -43,7 +43,7 @@ def main() -> int:
             set_up_without_admin()
         supervise = import_module("velproject.up").supervise
         asyncio.run(supervise(arguments.listen_fd, arguments.grace))
-    except KeyboardInterrupt:  # before it handles signals: nothing has been started
+    except KeyboardInterrupt:  # before it handles signals: no child has been started
         return INTERRUPTED
     return 0
 

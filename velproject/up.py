@@ -54,7 +54,10 @@ def say(line: str, who: str = "vel") -> None:
 
 
 def as_record(line: str, who: str) -> str:
-    """Return a line as JSON: a child's own record unchanged, other text as the text of a record."""
+    """Return a line of output as JSON.
+
+    A record of the child `who` stays unchanged; other text becomes the text of a record.
+    """
     if line.startswith("{"):
         try:
             return json.dumps({**json.loads(line), "child": who})
@@ -84,7 +87,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 @dataclass
 class Child:
-    """One child, over all its lives. `arguments` follow the interpreter."""
+    """One child process, with its restarts. `arguments` are those of the Python interpreter."""
 
     name: str
     arguments: list[str]
@@ -93,11 +96,11 @@ class Child:
     started: float = 0.0
     pause: float = FIRST_PAUSE
     has_worked: bool = False
-    """Whether this life did useful work: a worker claimed a run, or the web server answered."""
+    """Whether the process did useful work: a worker claimed a run, or the web server answered."""
     dead: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT), repr=False)
-    """Names of earlier lives whose processes have all ended."""
+    """The names of earlier lives whose processes have all ended."""
     on_death: Callable[[str], int] | None = None
-    """Called in a thread with the name of a life, when all its processes have ended."""
+    """Called in a thread with the name of a life when all its processes have ended."""
     output: asyncio.Task[None] | None = field(default=None, repr=False)
     news: asyncio.Task[None] | None = field(default=None, repr=False)
     settling: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -128,7 +131,7 @@ class Child:
         self.news = asyncio.create_task(self._hear(read_news))
 
     async def _hear(self, read_news: int) -> None:
-        """Read reports of useful work, until all processes of the child have closed the pipe."""
+        """Read reports of useful work until all processes of the child have closed the pipe."""
         reader = asyncio.StreamReader()
         protocol = asyncio.StreamReaderProtocol(reader)
         pipe = os.fdopen(read_news, "rb", buffering=0)
@@ -157,7 +160,7 @@ class Child:
         return await self.process.wait()
 
     async def bury(self) -> None:
-        """Kill all its processes, and note the end of this life for the next one."""
+        """Kill all processes of the child, and record the end of this life for the next one."""
         self.kill_all()
         assert self.news is not None
         try:
@@ -168,11 +171,11 @@ class Child:
         else:
             self.dead.append(self.life)
             if self.on_death is not None:
-                # Not waited for: the next life must not wait for the database.
+                # Do not wait for this: the next life must not wait for the database.
                 self.settling = asyncio.create_task(self._settle(self.on_death, self.life))
 
     async def _settle(self, on_death: Callable[[str], int], life: str) -> None:
-        """End the leases of a dead life, so that nothing waits until the next life has started."""
+        """End the leases of a dead life now, so that its runs do not wait for the next life."""
         try:
             count = await in_own_thread(on_death, life)
         except Exception as error:  # noqa: BLE001  # the next life tries again
@@ -182,17 +185,20 @@ class Child:
                 say(f"ended {count} leases of dead {self.name}")
 
     def ask_to_stop(self) -> None:
-        """Send SIGTERM to the main process alone."""
+        """Send SIGTERM to the child's main process only."""
         if self.process is not None and self.process.returncode is None:
             self.process.send_signal(signal.SIGTERM)
 
     def kill_all(self) -> None:
-        """Kill its main process and the rest of its session."""
+        """Kill the child's main process and the rest of its session."""
         if self.process is not None:
             kill_session(self.process.pid)
 
     async def stop(self, grace: float) -> bool:
-        """Stop it and all processes that it started. Return False if it had to be killed."""
+        """Stop the child and all processes that it started. Return False if it had to be killed.
+
+        `grace` is the time for stopping, in seconds.
+        """
         process = self.process
         if process is None:
             return True
@@ -209,7 +215,7 @@ class Child:
 
 
 async def in_own_thread(function: Callable[..., T], *arguments: object) -> T:
-    """Call it in a thread that the end of this process does not wait for.
+    """Call `function` in a thread for which this process does not wait at its end.
 
     The threads of `asyncio.to_thread` would delay the end while a database does not answer.
     """
@@ -220,7 +226,7 @@ async def in_own_thread(function: Callable[..., T], *arguments: object) -> T:
         try:
             loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
         except RuntimeError:
-            pass  # the loop is closed: the supervisor has ended
+            pass  # the event loop is closed: the supervisor has ended
 
     def work() -> None:
         try:
@@ -235,7 +241,7 @@ async def in_own_thread(function: Callable[..., T], *arguments: object) -> T:
 
 
 def kill_session(leader: int) -> None:
-    """Kill a group by its leader's pid. The pid cannot be reused while a member lives."""
+    """Kill a session by the pid of its leader, which is not reused while a member lives."""
     try:
         os.killpg(leader, signal.SIGKILL)
     except ProcessLookupError:
@@ -243,10 +249,10 @@ def kill_session(leader: int) -> None:
 
 
 class Supervisor:
-    """Keeps children alive until a signal to stop.
+    """Restarts children until a signal to stop.
 
-    `read_due` returns the due work; it runs in a thread. `life_fd` is the writing end of the pipe
-    that children watch: only the end of this process closes it.
+    `read_due` returns the due work and is called in a thread. `life_fd` is the writing end of the
+    pipe that children watch: only the end of this process closes it.
     """
 
     def __init__(
@@ -269,7 +275,7 @@ class Supervisor:
         self._hurry = asyncio.Event()
 
     async def run(self) -> None:
-        """Start the children and run until SIGTERM or SIGINT; after a second one, do not wait."""
+        """Start the children and run until SIGTERM or SIGINT; do not wait after a second one."""
         async with handling((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), self._signalled):
             await self._run()
 
@@ -278,7 +284,7 @@ class Supervisor:
         keepers = [loop.create_task(self._keep(child)) for child in self._children]
         watcher = loop.create_task(self._watch_for_stalls())
         stopping = loop.create_task(self._stopping.wait())
-        # A keeper ends only after an error.
+        # A keeper task ends only after an error.
         until: list[asyncio.Task[Any]] = [stopping, *keepers]
         await asyncio.wait(until, return_when=asyncio.FIRST_COMPLETED)
         for task in (watcher, *keepers):
@@ -316,13 +322,13 @@ class Supervisor:
             await asyncio.sleep(self._look_seconds)
             try:
                 due = await in_own_thread(self._read_due)
-            except Exception as error:  # noqa: BLE001  # the database is away: looked at again
+            except Exception as error:  # noqa: BLE001  # no database: try again later
                 say(f"cannot look for due work: {error}")
                 continue
             if self._watch.looks_stalled(due):
                 say(f"no worker takes {len(due)} due tasks and runs: restarting workers")
                 self._on_stall.pause = FIRST_PAUSE  # this end is not a crash
-                # Its keeper notices the end and starts it again.
+                # The keeper task notices the end and starts the child again.
                 await self._on_stall.stop(min(self._grace, STALL_GRACE))
 
     async def _stop_children(self) -> None:
@@ -346,8 +352,8 @@ class Supervisor:
 
 
 async def supervise(listen_fd: int, grace: float) -> None:
-    """Start web, on a listening socket, and workers; run until a signal to stop."""
-    # Nothing is ever written: the closing, by this process's end, is the message.
+    """Start the web server, on a listening socket, and the workers; run until a signal to stop."""
+    # Nothing is ever written to the pipe. Its end tells the children that this process has ended.
     life_read, life_write = os.pipe()
     common = ["--life-fd", str(life_read), "--grace", str(grace)]
     web = Child(
@@ -369,7 +375,7 @@ async def supervise(listen_fd: int, grace: float) -> None:
 
 
 def settle_dead_cluster(life: str) -> int:
-    """Settle the runs of a dead cluster. For a short-lived thread."""
+    """End the leases of a dead cluster's workers, and return how many. For a short-lived thread."""
     try:
         try:
             return settle_dead([life], own_executor())

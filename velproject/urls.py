@@ -1,4 +1,4 @@
-"""Every page and endpoint of the project."""
+"""URLs of all pages and endpoints of the project."""
 
 from django.contrib import admin
 from django.templatetags.static import static
@@ -15,7 +15,7 @@ handler500 = "agents.web.server_error.server_error"
 
 admin.site.site_header = admin.site.site_title = "Vel"
 admin.site.index_title = "Agents, runs and approvals"
-admin.autodiscover()  # the admin is not among the apps of `vel` commands, so they have not done it
+admin.autodiscover()  # commands of `vel` omit the admin from the apps, which would do this
 
 urlpatterns = [
     path("admin/login/", limited_sign_in(admin.site.login)),
@@ -32,7 +32,7 @@ urlpatterns = [
     *(pattern for _, pattern in collect("urls", "SITE", skip_broken=True)),
     path("login/", login, name="login"),
     path("logout/", logout, name="logout"),
-    # The admin's pages name no icon, so browsers request this.
+    # The admin's pages name no icon, so browsers request this path.
     path("favicon.ico", RedirectView.as_view(url=static("agents/web/icon.svg"))),
     path("", include("agents.web.urls")),
 ]

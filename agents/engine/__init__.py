@@ -1,5 +1,6 @@
-"""The engine: it claims runs, drives them turn after turn, and survives the death of its process.
+"""The engine, which executes runs and continues them after the death of a process.
 
-Read `drive.py` first; docs/contributing/architecture.md lists the invariants that comments here
-refer to.
+It claims a run and executes it turn by turn; the code that does this for one run is called its
+driver. Read `drive.py` first. docs/contributing/architecture.md lists the invariants that comments
+here refer to.
 """

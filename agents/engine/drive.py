@@ -1,7 +1,7 @@
-"""Drive one run: claim it, then take turn after turn until it ends or parks.
+"""Execution of one run: claim it, then take turn after turn until it ends or parks.
 
-The rows contain the state of the run, independent of earlier drivers and of how they ended: open
-calls of the last turn are finished first, then the model is called for the next turn.
+The database has the whole state of the run, however earlier drivers ended: open calls of the last
+turn are finished first, then the model is called for the next turn.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ ROOM_SECONDS = 1.0
 
 
 async def drive(worker: Resources, handle: RunHandle) -> None:
-    """Drive a run until it ends, parks, or goes to another process. Never raises.
+    """Execute a run until it ends, parks, or continues in another process. Never raises.
 
-    A failure that is not the run's own leaves the rows unchanged: the lease expires and the run
-    continues in another process.
+    After a failure that is not the run's own, the rows do not change: the lease expires, and the
+    run continues in another process.
     """
     run_id = handle.run_id
     claim: Claim | None = None
@@ -92,7 +92,10 @@ async def drive(worker: Resources, handle: RunHandle) -> None:
 
 
 def _fault(error: DatabaseError) -> str:
-    """Return a text for people. The error's message, which names hosts, is in the log."""
+    """Return a text about a database error for people.
+
+    The error's own message is only logged, because it names hosts.
+    """
     if full_disk(error):
         return "the disk was full"
     what = "; ".join(["a database failed", *getattr(error, "__notes__", ())])
@@ -100,15 +103,16 @@ def _fault(error: DatabaseError) -> str:
 
 
 async def _failed(worker: Resources, handle: RunHandle) -> None:
-    """End a run after a fault of this program. A queued run would return for ever."""
+    """End a run after an error in Vel's code. If it were queued again, it would fail for ever."""
     logger.exception("driving a run failed", extra={"run_id": handle.run_id})
     await worker.try_fail(handle)
 
 
 async def _pause(handle: RunHandle, earlier: int) -> None:
-    """Wait after a fault, longer each time in a row: another try may repeat a model call.
+    """Wait after a failure of the database, longer after each one in a row.
 
-    On a full disk wait until there is space, or until the lease is lost.
+    Another try may repeat a model call, which costs money. On a full disk, wait until there is
+    space, or until the lease is lost.
     """
     try:
         with handle.interruptible():
@@ -152,7 +156,7 @@ async def _drive_loaded(
     session: Session | None = None
     try:
         if claim.recovered:
-            # Invariant 1: the fence stops writes, not processes.
+            # Invariant 1: the fencing token stops writes, but not processes in sandboxes.
             await worker.in_thread(kill_marked, [run_marker(run.id)])
         if claim.clock.cancel_requested:
             raise Stopped(StopReason.CANCEL)

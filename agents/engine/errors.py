@@ -1,4 +1,4 @@
-"""The reasons why a driver stops before its run has ended."""
+"""Reasons why a driver stops before its run has ended."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from agents.kernel.lease import FenceLost as FenceLost
 
 class StopReason(StrEnum):
     CANCEL = "cancel"  # a person cancelled the run
-    LEASE_LOST = "lease_lost"  # another driver may have it: write nothing more
-    DRAIN = "drain"  # this process shuts down: hand the run back
-    DISK_FULL = "disk_full"  # the run waits for disk space: hand it back
-    WALL_TIME = "wall_time"  # the run's own limit
+    LEASE_LOST = "lease_lost"  # another driver may have the run: write nothing more
+    DRAIN = "drain"  # this process shuts down: release the run
+    DISK_FULL = "disk_full"  # the run waits for disk space: release it
+    WALL_TIME = "wall_time"  # the run has reached its own limit
 
 
 class Stopped(Exception):
-    """The driver was interrupted from outside."""
+    """Raised in a driver that is stopped from outside."""
 
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason.value)

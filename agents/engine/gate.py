@@ -1,7 +1,7 @@
-"""The gate of a run: it decides which calls may be made, and asks people about the others.
+"""Interface of the gate, which decides whether a call may be made or needs approval.
 
-Vel has one gate: an app lists its class in `gate.GATES`. Without a gate no worker starts, so no
-call can be made without a decision.
+Vel has exactly one gate: an app lists its class in `gate.GATES`. Without a gate no worker starts,
+so no call can be made without a decision.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from agents.policy import Verdict
 
 @dataclass(slots=True)
 class CheckedCall:
-    """A call with its tool and its checked input."""
+    """A call with its tool and its validated input."""
 
     call: Call
     tool: Tool[Any]
     given: BaseModel
     raw_input: Any
-    """The input before the check: the model's, or the one that a person has edited."""
+    """The input before the validation: from the model, or edited by a person."""
     grant_id: str = ""
-    """The grant that allows the call, if one does."""
+    """The id of the grant that allows the call; empty if none does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """A call that cannot be made in its present form. `message` is for the model."""
+    """A call that cannot be made as it is. `message` tells the model why."""
 
     call: Call
     message: str
@@ -51,49 +51,49 @@ Starting = Callable[[], bool]
 
 
 class Gate(ABC):
-    """The decisions about the calls of one claim of a run.
+    """Base class of the gate. An instance decides about the calls of one claim of a run.
 
-    A call is judged when the model makes it, permitted when it is its turn, and confirmed
+    A call is judged when the model requests it, permitted when it is its turn, and confirmed
     immediately before it is made. Calls without a permission wait for people.
     """
 
     @abstractmethod
     def judge(self, tool: Tool[Any], given: BaseModel, raw_input: Any) -> Verdict:
-        """Return the verdict of the policy on a call, without a change of any row."""
+        """Return what the policy says about a call. Changes no row."""
 
     @abstractmethod
     def awaits_decision(self, call: Call) -> bool:
-        """Return whether a call needs another decision, for example because its approval is old."""
+        """Return whether a call needs a new decision, for example because its approval is old."""
 
     @abstractmethod
     async def permit(self, item: CheckedCall, verdict: Verdict) -> bool | Unfit:
-        """Return whether a call may be made now. Calls that the policy denies do not come here."""
+        """Return whether a call may be made now. Calls that the policy denies are not passed."""
 
     @abstractmethod
     async def confirm(self, item: CheckedCall) -> Starting | Unfit | None:
-        """Return the last check of a permitted call, or None if it needs another decision."""
+        """Return a check to run when the call starts, or None if it needs another decision."""
 
     @abstractmethod
     def withdraw(self, call: Call) -> None:
-        """Require another decision about a call: its last check has failed."""
+        """Require another decision about a call whose last check has failed."""
 
     @abstractmethod
     async def ask(self, items: Sequence[CheckedCall]) -> Park | Unfit:
-        """Return the park in which the run waits for decisions about calls.
+        """Request approval for calls, and return how the run waits for the decisions.
 
         All other calls of the turn have ended.
         """
 
     @abstractmethod
     def approved_preview(self, call: Call) -> Preview | None:
-        """Return the approved result of the trial of a call that is made now, if it had one."""
+        """Return the preview that a person approved for this call; None if it had no preview."""
 
 
 @lru_cache(maxsize=1)
 def installed_gate() -> Callable[[Any], Gate]:
-    """Return the class of the gates of claims. It is called with the session of the claim.
+    """Return the gate class of the installed apps. Call it with the session of a claim.
 
-    Raises `ImproperlyConfigured`.
+    Raises `ImproperlyConfigured` unless there is exactly one.
     """
     found = collect("gate", "GATES")
     if len(found) != 1:

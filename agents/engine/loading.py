@@ -1,6 +1,6 @@
-"""Load a run from its rows for a driver: create its session.
+"""Loading of a run's state from its rows, into a session for its driver.
 
-The fixed values of a run are determined here, before the first turn: the parts of features, the
+At the first load, the values that stay fixed during the run are determined: features' parts, the
 prompt and the host account.
 """
 
@@ -53,7 +53,7 @@ from agents.structured_output.validation import message_note
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The stored state of a run. `last_step` is the type of the last step event, or ""."""
+    """The stored state of a run. `last_step` is the type of its last step event, or ""."""
 
     head: PromptHead
     history: list[tuple[Role, str]]
@@ -74,10 +74,13 @@ def load_run(
     output_format: str = "",
     window: Window | None = None,
 ) -> Loaded:
-    """Load a run, and determine at its start its fixed values: parts, prompt, host account."""
+    """Return the stored state of a run. At its start, determine the values that stay fixed.
+
+    These are the parts of features, the prompt and the host account.
+    """
     if not run.has_begun:
-        # Its row is written, and locks take it before its clock everywhere. A deleted run also has
-        # no fence.
+        # Lock the run before its clock, as everywhere, because this writes its row. This also
+        # detects a deleted run, which has no fencing token.
         list(Run.objects.select_for_update(no_key=True).filter(pk=run.pk).values_list("pk"))
     check_fence(writer)
     if not run.has_begun:
@@ -112,10 +115,10 @@ def load_run(
 
 
 def _begin(run: Run, spec: AgentSpec, prepared: Mapping[type[RunPart], Any]) -> None:
-    """Store the parts of the run, and the notes for the model that follow the person's message."""
+    """Store the parts of the run, and the notes for the model after the person's message."""
     events, notes = begin_parts(run, spec, prepared)
     form = message_note(dump(run.output_schema)) if run.output_schema is not None else ""
-    # The first note comes from an earlier driver.
+    # An earlier driver stored the first note.
     run.opening_note = "\n".join(note for note in (run.opening_note, form, *notes) if note)
     run.has_begun = True
     run.save(update_fields=["has_begun", "opening_note"])
@@ -133,10 +136,10 @@ async def _load(
 async def open_session(
     worker: Resources, handle: RunHandle, claim: Claim, context: DrivenRun
 ) -> Session:
-    """Return the session of a driver. Raises `ToolkitMissing`."""
+    """Return the session of a driver. Raises `ToolkitMissing` without the run's Python program."""
     run, clock, writer, spec = claim.run, claim.clock, context.writer, context.spec
     provider = provider_or_absent(worker.provider, spec.provider)
-    with handle.interruptible():  # this may send a request to a server
+    with handle.interruptible():  # this may send a request to a model server
         window = await window_of(provider, spec)
     loaded = await _load(worker, writer, run, spec, provider, window)
     conversation = await conversation_of(

@@ -1,4 +1,4 @@
-"""One reply of the model: the request, its stream to the watchers, and a new prompt for it."""
+"""One model call: the request, the streamed reply, and a new prompt if necessary."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def part_id(turn: int, index: int) -> str:
 
 @dataclass
 class StepRequest(ModelRequest):
-    """The model call of a turn."""
+    """The model call of a turn, as middleware sees it."""
 
     session: Session = field(kw_only=True)
 
@@ -72,7 +72,6 @@ class StepRequest(ModelRequest):
         write: Callable[[], None] | None = None,
         spec: AgentSpec | None = None,
     ) -> None:
-        """See `ModelRequest.begin_epoch`."""
         session = self.session
         await renew_prompt(session, events, write=write, spec=spec)
         self.model, self.provider = session.spec.model, session.provider
@@ -80,7 +79,6 @@ class StepRequest(ModelRequest):
         self.conversation = session.conversation
 
     async def discard(self, reply: Reply) -> None:
-        """See `ModelRequest.discard`."""
         await count_side_call(self.session, self, reply.usage)
         self.commits = []
 
@@ -92,16 +90,17 @@ async def renew_prompt(
     write: Callable[[], None] | None = None,
     spec: AgentSpec | None = None,
 ) -> None:
-    """Start an epoch, and build the conversation again with its head. Raises `FenceLost`.
+    """Start a new epoch, and build the conversation again with its prompt.
 
-    The next request sends the whole conversation again, without help of the model's cache. The
-    arguments are those of `ModelRequest.begin_epoch`. Never call this while calls are open.
+    The next request sends the whole conversation without the benefit of the prompt cache. The
+    arguments are those of `ModelRequest.begin_epoch`. Never call this while tool calls are open.
+    Raises `FenceLost`.
     """
     assert not session.open_calls
     provider, window, output_format = session.provider, session.window, None
     if spec is not None:
         provider = provider_or_absent(session.context.provider_named, spec.provider)
-        with session.handle.interruptible():  # this may send a request to the server
+        with session.handle.interruptible():  # this may send a request to a model server
             window = await window_of(provider, spec)
             output_format = await output_format_of(provider, spec)
     spec = spec or session.spec
@@ -126,7 +125,7 @@ def _store_epoch(
     drafts: Sequence[EventDraft],
     write: Callable[[], None] | None,
 ) -> tuple[PromptHead, list[tuple[Role, str]], bool]:
-    """Store an epoch. Return its head, the history, and whether the history leaves turns out."""
+    """Store an epoch. Return the head of its prompt, the history, and whether turns are omitted."""
     check_fence(session.writer)
     if write is not None:
         write()
@@ -137,7 +136,7 @@ def _store_epoch(
 
 
 async def output_format_of(provider: Provider, spec: AgentSpec) -> str:
-    """Return the output format of the model for `spec`, or "" if it has none."""
+    """Return the provider's format for `spec.output_schema`, or "" if it has none."""
     schema = spec.output_schema_value
     if schema is None:
         return ""
@@ -145,15 +144,18 @@ async def output_format_of(provider: Provider, spec: AgentSpec) -> str:
 
 
 async def call_model(session: Session, request: ModelRequest) -> Reply:
-    """Make the call with all wraps. Raises `ProviderError` if it fails."""
+    """Call the model through all middleware wraps, and return the reply.
+
+    Raises `ProviderError` if the call fails.
+    """
     with session.handle.interruptible():
         return await session.call_model(request)
 
 
 async def attempt_call(request: ModelRequest) -> Reply:
-    """Make one attempt: the handler of the innermost wrap.
+    """Call the model once: the innermost handler of all wraps.
 
-    A failed attempt leaves nothing in the transcript, and watchers discard its parts.
+    A failed attempt leaves nothing in the transcript, and clients discard its streamed text.
     """
     if request.has_parts:
         request.reset(StepReset(step=request.turn, reason="the model call is made again"))
@@ -198,7 +200,7 @@ async def _attempt(request: ModelRequest) -> Reply:
                 check_reply(event)
                 return event
     finally:
-        # A cancelled call must not leave the connection to the garbage collector.
+        # Close the connection of a cancelled call now instead of in the garbage collector.
         await events.aclose()
     raise ProviderError(
         "The model's stream ended without a reply.", code="malformed_stream", retryable=True

@@ -1,4 +1,4 @@
-"""The review of a reply before it is stored: middleware decides about its use."""
+"""Review of a reply by middleware before it is stored."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Review:
-    """The result of a review: `reply` is stored and sent back, `shown` goes to watchers.
+    """The result of a review: `reply` is stored and sent back, `shown` goes to clients.
 
-    `ends`: the run ends with it. With a `note` (from `note_json`) the model is called again
-    instead, and with an `end` the run fails.
+    With `ends`, the run ends with the reply. With a `note` (from `note_json`), the model is called
+    again instead. With an `end`, the run fails.
     """
 
     reply: Reply
@@ -29,14 +29,14 @@ class Review:
     drafts: list[EventDraft] = field(default_factory=list)
     note: str = ""
     author: str = ""
-    """The author of the note."""
+    """The name of the feature that wrote the note."""
     end: End | None = None
     completed: dict[str, Any] = field(default_factory=dict)
-    """Fields of the event `run.completed`."""
+    """Fields to add to the event `run.completed`."""
     commits: list[Commit] = field(default_factory=list)
 
     def add(self, author: str, decision: ReplyDecision) -> None:
-        """Add the decision of a middleware."""
+        """Add the decision of one middleware."""
         if decision.note:
             if not self.ends:
                 raise RuntimeError(
@@ -63,7 +63,10 @@ def _nothing() -> None:
 
 
 async def review_reply(session: Session, turn: int, reply: Reply) -> Review:
-    """Let the middleware decide about a reply, one after the other, until one ends the run."""
+    """Return the decisions of all middleware about a reply.
+
+    After a decision that fails the run, no other middleware is asked.
+    """
     review = Review(reply, reply, ends=not has_calls(reply) and reply.stop_reason != "pause_turn")
     if session.chain.after_model:
         with session.handle.interruptible():
@@ -78,5 +81,5 @@ async def review_reply(session: Session, turn: int, reply: Reply) -> Review:
 
 
 def has_calls(reply: Reply) -> bool:
-    """Return whether the model calls a tool."""
+    """Return whether the reply has tool calls."""
     return any(block["type"] == "tool_use" for block in reply.blocks)

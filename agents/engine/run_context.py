@@ -1,4 +1,4 @@
-"""The run context of middleware, from the claim until the driver releases the run."""
+"""The run as its middleware sees it, from the claim until the driver releases the run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A claim, with the state of its middleware, or with the error of loading it."""
+    """A claim with the state of the run's middleware, or with the error of loading that state."""
 
     claim: Claim
     spec: AgentSpec | None = None
@@ -47,7 +47,10 @@ class Claimed:
 def claim_and_load(
     run_id: str, executor: str, holder: str, member: Member | None = None
 ) -> Claimed | None:
-    """Claim a run and load the state of its middleware, in one transaction."""
+    """Claim a run and load the state of its middleware, in one transaction.
+
+    Returns None if the run cannot be claimed.
+    """
     claim = claim_run(run_id, executor, holder, member)
     if claim is None:
         return None
@@ -57,7 +60,7 @@ def claim_and_load(
         return Claimed(claim, spec, load(LoadContext(claim.run, spec, claim.clock.turn, needs)))
     except DatabaseError:
         raise
-    except Exception as error:  # noqa: BLE001  # raised by the driver when it can end the run
+    except Exception as error:  # noqa: BLE001  # the driver raises it when it can end the run
         return Claimed(claim, failure=error)
 
 
@@ -69,7 +72,10 @@ def _write_events_and_rows(
 
 
 class DrivenRun(RunContext):
-    """`RunContext` for one claim. `session` is None until the conversation is loaded."""
+    """Implementation of `RunContext` for one claim.
+
+    `session` is None until the conversation is loaded.
+    """
 
     def __init__(
         self,
@@ -193,7 +199,6 @@ class DrivenRun(RunContext):
             await self._database.run(_write_events_and_rows, self.writer, events, write)
 
     async def close(self) -> None:
-        """Close the middleware."""
         for item in self.chain.close:
             try:
                 await item.close(self)

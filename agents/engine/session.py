@@ -1,4 +1,4 @@
-"""The state of a driver while it has a run."""
+"""The state of a driver while it executes a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from agents.spec import AgentSpec
 
 @dataclass
 class Session:
-    """One claim of one run, from `claim_run` until the driver releases it."""
+    """One claim of one run, from `claim_run` until the driver releases the run."""
 
     context: RunContext
     """The run as its middleware sees it."""
@@ -51,23 +51,23 @@ class Session:
     cost_microusd: int
     active_ms_before: int
     open_calls: list[Call] = field(default_factory=list)
-    """The calls of the last turn, while any of them is open."""
+    """The calls of the last turn, while one of them is open."""
     last_calls: list[Call] = field(default_factory=list)
-    """The calls of the last turn, when they have ended."""
+    """The calls of the last turn, when all have ended."""
     late_notes: list[str] = field(default_factory=list)
-    """Notes for the model that follow their results, each a JSON array of blocks."""
+    """Notes for the model after the results of the last turn, each a JSON array of blocks."""
     started_here: set[tuple[int, int]] = field(default_factory=set)
-    """(turn, position) of calls whose `started` this driver committed."""
+    """(turn, position) of each call whose event `started` this driver has committed."""
     waits: dict[tuple[int, int], Waiting] = field(default_factory=dict)
-    """Calls that continue when other runs have ended."""
+    """What calls wait for that continue when other runs have ended."""
     leaving: list[Leave] = field(default_factory=list)
-    """Calls whose middleware releases the run, when the parallel calls have ended."""
+    """Calls whose middleware releases the run as soon as the parallel calls have ended."""
     gate: Gate = field(init=False, repr=False)
-    """Decides which calls may be made."""
+    """The gate, which decides which calls may be made."""
     call_model: ModelHandler = field(init=False, repr=False)
-    """A model call with all wraps."""
+    """A function that calls the model through all middleware wraps."""
     call_tool: ToolHandler = field(init=False, repr=False)
-    """An attempt of a tool call with all wraps."""
+    """A function that attempts a tool call through all middleware wraps."""
     claimed_at: float = field(default_factory=time.monotonic)
     _billed_ms: int = 0
 
@@ -76,28 +76,31 @@ class Session:
         return self.run.agent_version.agent_id
 
     def known_tools(self) -> frozenset[str]:
-        """Return the names of all tools that any agent can have, and of the run's own."""
+        """Return the names of all tools that any agent can have, and of this run's own tools."""
         return known_tool_names() | self.toolset.tools.keys()
 
     def active_ms(self) -> int:
-        """Return the milliseconds of work that are in no total, and count them as stored."""
+        """Return the milliseconds of work since the last call of this method.
+
+        The caller adds them to the run's total.
+        """
         now = int((time.monotonic() - self.claimed_at) * 1000)
         fresh, self._billed_ms = now - self._billed_ms, now
         return fresh
 
     def keep_active(self, milliseconds: int) -> None:
-        """Undo `active_ms`: these milliseconds were not stored."""
+        """Count milliseconds of `active_ms` again that the caller could not store."""
         self._billed_ms -= milliseconds
 
     def elapsed_seconds(self) -> float:
-        """Return the time that drivers have spent on this run, without waits for people."""
+        """Return the seconds that drivers have spent on this run, without waits for people."""
         return self.active_ms_before / 1000 + time.monotonic() - self.claimed_at
 
     def say(self, role: Role, blocks_json: str) -> None:
-        """Add a stored message to the conversation. The model's replies are counted separately."""
+        """Add a stored message to the conversation. Replies of the model are added elsewhere."""
         self.conversation.append(role, blocks_json)
         self.meter.append(blocks_json)
 
     def drafts(self) -> list[EventDraft]:
-        """Return the streamed output that is not written, and clear it."""
+        """Return the streamed output that is not written yet, and forget it."""
         return self.stream.take()

@@ -1,4 +1,4 @@
-"""Model calls whose replies are not turns of the run, for example summaries.
+"""Model calls that are not turns of the run, for example for summaries.
 
 Each is added to the totals of the run immediately.
 """
@@ -19,7 +19,7 @@ from agents.providers.prices import cost_microusd
 
 
 class Unwatched:
-    """Replaces a run's stream: the call has no watchers."""
+    """Replacement for a run's stream of a call whose text no client sees."""
 
     def add(self, kind: type[Piece], part: str, text: str) -> None:
         """See `Watched.add`."""
@@ -51,7 +51,10 @@ async def ask_aside(session: Session, head: PromptHead, text: str) -> Reply:
 
 
 async def count_side_call(session: Session, request: ModelRequest, usage: Usage) -> None:
-    """Add the use of a call to the run's totals, with `request.commits`. Raises `FenceLost`."""
+    """Add the usage of a call to the run's totals, and commit `request.commits` with it.
+
+    Raises `FenceLost`.
+    """
     scripted = session.provider.is_scripted
     cost = 0 if scripted else cost_microusd(session.spec.model, usage)
 

@@ -1,8 +1,7 @@
 """The turns of a run: finish open calls, call the model, store its reply, until the run ends.
 
-The limits that end a run, with a clear reason: turns and wall time.
-
-Limits of tokens and cost are not here: a feature parks the run and asks a person for more.
+Two limits end a run with a clear reason: the number of turns and the wall time. For limits of
+tokens and cost, a feature parks the run instead and asks a person for more.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from agents.structured_output.levels import MOST_LEVELS
 
 
 async def run_turns(session: Session) -> None:
-    """Continue from the state of the rows until the run ends or parks. Raises `Stopped`."""
+    """Continue a run from its stored state until it ends or parks. Raises `Stopped`."""
     context, chain = session.context, session.chain
     session.call_model = chain.model_handler(context, attempt_call)
     session.call_tool = chain.tool_handler(
@@ -65,7 +64,7 @@ async def run_turns(session: Session) -> None:
 
 
 async def _take_turn(session: Session) -> bool:
-    """Finish the open calls, or call the model. Returns False if the run has ended or is parked."""
+    """Finish the open calls, or call the model. Return False if the run has ended or is parked."""
     if session.open_calls:
         parking = await run_open_calls(session, session.open_calls)
         if parking is not None:
@@ -90,7 +89,7 @@ async def _take_turn(session: Session) -> bool:
 
 
 async def _ask(session: Session) -> bool:
-    """Call the model for the next turn. Returns False if the run has ended or is parked."""
+    """Call the model for the next turn. Return False if the run has ended or is parked."""
     if session.parts.prompt_is_old:
         await renew_prompt(session)
     if session.handle.draining:
@@ -111,7 +110,10 @@ async def _tell_model(session: Session, author: str, told: Tell) -> None:
 
 
 async def _let_go(session: Session, reason: Park | End) -> bool:
-    """End or park the run. Returns False if there is nothing to wait for, and it continues."""
+    """End or park the run.
+
+    Returns True if there is nothing to wait for any more, so that the run continues.
+    """
     if isinstance(reason, Park):
         return await _park(session, reason)
     await report(session)
@@ -131,7 +133,7 @@ async def _park(session: Session, parking: Park) -> bool:
 
 
 async def _step(session: Session) -> bool:
-    """Make one model call with its immediate effects. Returns False if the run has ended."""
+    """Call the model once and store the reply. Return False if the run has ended."""
     turn = session.turn + 1
     request = StepRequest.of(session)
     reply = await call_model(session, request)
@@ -154,8 +156,8 @@ async def _step(session: Session) -> bool:
     commits = request.commits + review.commits
 
     def write() -> None:
-        # The last reply and the run's end commit together: after a crash between them the model
-        # would be called again.
+        # Commit the last reply together with the run's end: after a crash between the two, the
+        # model would be called again.
         if ends:
             lock_with_parent(session.writer.run_id, session.writer.parent_id)
         request.noticed = write_reply(session.writer, turn, content, reply, calls, drafts, totals)
@@ -170,7 +172,7 @@ async def _step(session: Session) -> bool:
         elif ends:
             complete_run(session.writer, reply.stop_reason, 0, review.completed)
 
-    # A write that locks more than its own clock shares no transaction.
+    # A write that locks more than its own clock must not share a transaction.
     await commit_with(session.database, write, commits, alone=ends)
     reached(CrashPoint.REPLY_WRITTEN)
     if ends:
@@ -190,7 +192,7 @@ async def _step(session: Session) -> bool:
 
 
 def _check_reply(reply: Reply) -> None:
-    """Raise `ProviderError` for a reply that can be neither stored nor sent back."""
+    """Raise `ProviderError` for a reply that cannot be stored or cannot be sent back."""
     uses = [block for block in reply.blocks if block["type"] == "tool_use"]
     ids = [block["id"] for block in uses]
     words = ids + [block["name"] for block in uses]
@@ -204,7 +206,7 @@ def _check_reply(reply: Reply) -> None:
 
 
 def _calls_of(session: Session, turn: int, reply: Reply) -> list[Call]:
-    """Return the reply's tool calls as journal rows, each checked before anything runs."""
+    """Return the reply's tool calls as rows of the journal, after checking their inputs."""
     calls: list[Call] = []
     for block in reply.blocks:
         if block["type"] != "tool_use":
@@ -268,7 +270,7 @@ logger = logging.getLogger(__name__)
 
 
 async def report_drafts(session: Session) -> list[EventDraft]:
-    """Return the event for the transaction that ends the run; none if there are no changes."""
+    """Return the event about changed files for the transaction that ends the run, if any."""
     location = session.files.location
     if location.own_directory is None or session.run.parent_id is not None:
         return []
@@ -277,7 +279,7 @@ async def report_drafts(session: Session) -> list[EventDraft]:
 
 
 async def report(session: Session) -> None:
-    """Write the event before a run ends in another way than with its last reply."""
+    """Write the event about changed files, if the run does not end with its last reply."""
     drafts = await report_drafts(session)
     if drafts:
         await session.database.run(write_events, session.writer, drafts)
@@ -285,17 +287,17 @@ async def report(session: Session) -> None:
 
 
 async def reported(session: Session) -> None:
-    """Delete the state before the run, after the report is stored."""
+    """Delete the stored state from before the run, which the report no longer needs."""
     if session.run.parent_id is None:
         try:
             await to_its_end(session.threads, partial(forget_state_before, session.files.location))
         except OSError as error:
-            # The next run reports these changes again.
+            # If this fails, the next run reports these changes again.
             logger.warning("the state before the run stays: %s", error)
 
 
 def limit_reached(session: Session) -> tuple[str, str] | None:
-    """Return the (code, message) of a limit that forbids another model call, or None."""
+    """Return (code, message) of a limit that forbids another model call, or None."""
     spec = session.spec
     if session.turn >= spec.max_turns:
         return "limit_turns", f"The run reached its limit of {spec.max_turns} turns."
@@ -304,7 +306,7 @@ def limit_reached(session: Session) -> tuple[str, str] | None:
 
 @contextmanager
 def wall_seconds_left(session: Session) -> Iterator[None]:
-    """Stop the driver at the end of the run's wall time, in any wait."""
+    """Stop the driver when the run's wall time is used up, wherever it waits."""
     seconds = session.spec.max_seconds
     if seconds is None:
         yield

@@ -1,7 +1,7 @@
-"""The worker: one event loop in a thread of this process, with many drivers.
+"""The worker: one event loop in a thread of this process, which executes many runs.
 
-A worker's task only submits a run's id and returns. So two worker processes drive many runs, and a
-run is woken while others run for hours.
+A task of the queue only submits a run's id and returns. So two worker processes can execute many
+runs, and wake a run while others run for hours.
 """
 
 from __future__ import annotations
@@ -40,20 +40,23 @@ T = TypeVar("T")
 
 
 class Worker(Resources):
-    """Drives runs in this process.
-
-    `executor` determines the runs that it may claim: those of the pool, or its own. `capacity` is
-    the number of concurrent runs; other runs are left to other processes, and looked for again when
-    there is capacity. `on_database_error` is called on the loop each time the database fails for a
-    driver or a check, and `on_disk_full` when runs start to wait for disk space, with a message for
-    people. `suffix` is the end of the name of this process, `CLUSTER-NUMBER` for a worker. `dead`
-    contains the suffixes of dead workers and the names of dead clusters: this worker ends their
-    leases. `on_claim` is called once, when this process has claimed a run.
+    """Executes runs in this process.
 
     Raises `ImproperlyConfigured` if a tool or a middleware cannot use its settings. In a process
-    that drives only its own runs it is also raised if the provider, the model or a directory of
-    skills is unusable. Clusters check these when they start: a worker that replaces a dead one must
-    not depend on a directory that is unavailable for a moment.
+    that executes only its own runs, an unusable provider, model or directory of skills raises it,
+    too. Clusters check these when they start: a worker that replaces a dead one must not depend on
+    a directory that is unavailable for a moment.
+
+    Args:
+        executor: Which runs it may claim: those of the pool, or those of this program.
+        capacity: The number of concurrent runs. Other runs are left to other processes, and looked
+            for again when there is capacity.
+        on_database_error: Called on the event loop each time the database fails for a driver or a
+            check.
+        on_disk_full: Called with a message for people when runs start to wait for disk space.
+        suffix: The end of this process's name, `CLUSTER-NUMBER` for a worker.
+        dead: Suffixes of dead workers and names of dead clusters, whose leases this worker ends.
+        on_claim: Called once, when this process has claimed its first run.
     """
 
     def __init__(
@@ -85,13 +88,13 @@ class Worker(Resources):
         self._stopped = threading.Event()
         self._draining = False
         self._grace = 10.0
-        # Not a daemon: the process lives until its runs are handed back.
+        # Not a daemon: the process lives until its runs are released.
         self._thread = threading.Thread(target=self._run, name="vel-engine")
 
     # From other threads -----------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the loop and wait until it takes runs.
+        """Start the event loop, and wait until it accepts runs.
 
         Raises `MachineRefused` for a process without a host name if there are several hosts.
         """
@@ -104,25 +107,25 @@ class Worker(Resources):
             drive_here(self.executor, self.submit)
 
     def submit(self, run_id: str) -> None:
-        """Drive a run if it is available. Returns immediately."""
+        """Execute a run if it is available. Returns immediately."""
         if not self._stopped.is_set():
             self._loop.call_soon_threadsafe(self.take, run_id)
 
     def ask(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Run a function of rows in a transaction, after the earlier submissions."""
+        """Run a function in a database transaction, after the earlier submissions."""
         job = self.database.run(function, *arguments)
         return asyncio.run_coroutine_threadsafe(job, self._loop)
 
     def wait_for(self, job: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the loop. Blocks until it has ended."""
+        """Run a coroutine on the event loop. Blocks until the coroutine has ended."""
         return asyncio.run_coroutine_threadsafe(job, self._loop).result()
 
     def tell_ends(self) -> None:
-        """Notify features of all runs that have ended by now. Blocks until they have returned."""
+        """Notify features of all runs that have ended so far. Blocks until they have returned."""
         asyncio.run_coroutine_threadsafe(self._sweeper.tell_ends(), self._loop).result()
 
     def stop(self, grace: float = 10.0) -> None:
-        """Drain: running steps have `grace` seconds to end, then the runs are handed back."""
+        """Stop: running steps have `grace` seconds to end, then the runs are released."""
         self._grace = grace
         if self.executor != POOL:
             drive_here(self.executor, None)
@@ -161,7 +164,7 @@ class Worker(Resources):
                 await provider.close()
             await self._end_threads()
             self._stopped.set()
-            # All block for a moment; the loop has no other tasks left.
+            # All of these block for a moment; the event loop has no other tasks left.
             flush_spans()
             for part in self.parts:
                 part.join()
@@ -170,10 +173,10 @@ class Worker(Resources):
             self.database.close()
 
     async def _end_threads(self) -> None:
-        """Wait for the threads of tools, with this loop running.
+        """Wait for the threads of tools while the event loop still runs.
 
         A thread with an abandoned call may still use the database, which needs the loop. At the end
-        of a program no other thread can be started to wait.
+        of a program, no other thread can be started to wait.
         """
         self.threads.shutdown(wait=False, cancel_futures=True)
         while any(thread.is_alive() for thread in self.threads._threads):  # noqa: ASYNC110
@@ -192,7 +195,7 @@ class Worker(Resources):
                 logger.warning("looking for other hosts failed: %s", error)
 
     async def _wait_for_end(self) -> None:
-        """Wait until `stop`, or until the main thread has ended without it."""
+        """Wait until `stop` is called, or until the main thread has ended without calling it."""
         main = threading.main_thread()
         while not self._drain.is_set() and main.is_alive():
             try:
@@ -202,7 +205,7 @@ class Worker(Resources):
                 continue
 
     def take(self, run_id: str) -> None:
-        """Drive a run if there is room."""
+        """Execute a run if there is capacity."""
         if self._draining or not self.may_claim():
             return
         if run_id in self._tasks or len(self._tasks) >= self.capacity or self.waits_for_room():
@@ -219,17 +222,17 @@ class Worker(Resources):
         handle = self._handles.pop(run_id)
         del self._tasks[run_id]
         self.heartbeat.forget(handle)
-        if handle.fence:  # it was driven here, so there is capacity now
+        if handle.fence:  # this process executed the run, so there is capacity now
             self._sweeper.has_room()
 
     def _lost(self, writer: Writer) -> None:
         handle = self._handles.get(writer.run_id)
-        # Text of an earlier driver may arrive when this process drives the run again.
+        # Streamed text of an earlier driver may arrive when this process has the run again.
         if handle is not None and handle.fence == writer.fence:
             handle.stop(StopReason.LEASE_LOST)
 
     async def _hand_all_back(self) -> None:
-        """Let each driver finish its step, then stop those that take too long."""
+        """Let each driver finish its step, then stop the drivers that take too long."""
         for handle in self._handles.values():
             handle.draining = True
         if self._tasks:

@@ -1,4 +1,4 @@
-"""The parts of a capability: tools, their results, and a segment of the prompt."""
+"""Base classes of a middleware: tools, their results, and a segment of the prompt."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class WaitForRuns:
-    """Returned instead of a result: the call waits until these runs end, or for `seconds`.
+    """Result of a tool that waits until these runs end, or for `seconds`.
 
     The run is parked. Then the tool is called again, possibly by another process, and must return
-    the same runs; `answer` makes the result from their reports, in the same order.
+    the same runs; `answer` makes the call's result from their reports, in the same order.
     """
 
     run_ids: Sequence[str]
     answer: Callable[[Sequence[SubagentReport]], ToolResult]
     seconds: float | None = None
-    """Seconds since the start of the call."""
+    """Seconds since the start of the call; the call then no longer waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[Input]):
-    """One tool, for the model and for the engine.
+    """One tool, as the model sees it and as the engine calls it.
 
     `description` is one or two sentences. `effect` decides what happens after a crash and which
     calls run in parallel. `time_limit` is the default in seconds; None means that only the engine's
-    limit applies. Aliases in `input_model` are accepted and not advertised.
+    limit applies. Aliases in `input_model` are accepted, but the model does not see them.
     """
 
     name: str
@@ -51,42 +51,45 @@ class Tool(Generic[Input]):
     effect: Effect
     time_limit: float = 30.0
     asks: bool | None = None
-    """Whether a call without a matching policy rule requires approval. None: by its effect."""
+    """Whether a call without a matching policy rule needs approval. None: its effect decides."""
     has_timeout_field: bool = True
-    """Whether a field `timeout` of its input, and the agent's own limit, set the time of a call."""
+    """Whether the input's field `timeout`, and the agent's own limit, set the time of a call."""
     aliases: tuple[str, ...] = ()
-    """Other names that are accepted from a model. They are not advertised."""
+    """Other names that the model may use for the tool, although it does not see them."""
     runs_alone: bool = False
-    """Whether no other call of the turn runs in parallel, although its effect is READ: it changes
-    rows of the run that other calls use, so the order of the calls matters.
+    """Whether each call runs alone, although the effect is READ.
+
+    This is for calls that change rows of the run that other calls use, so that their order matters.
     """
     is_whole: bool = False
-    """Whether a result must reach the model complete. The tool limits it itself."""
+    """Whether the model must get a result complete. The tool then limits its size itself."""
     outlives_driver: bool = False
-    """Whether another driver continues a started call, as the same attempt."""
+    """Whether another driver can continue a started call, as the same attempt."""
     variant: Callable[[Input], Tool[Any] | None] | None = None
-    """Returns the tool with the same name and input model, but a stronger effect, for an input.
+    """A function that returns, for an input, the same tool with a stronger effect.
 
-    None: this tool.
+    The returned tool has the same name and input model. None: this tool.
     """
     trial: Callable[[ToolContext, Input], Awaitable[Preview | ToolResult]] | None = None
-    """Returns a preview of a call's changes without making them, or an error result.
+    """A function that returns a preview of a call's changes, or an error result.
 
-    The call always requires approval, which applies to the preview. Before the call is made, it is
-    tried again; if the preview has changed, it requires a new approval.
+    It makes no changes. The call always requires approval, which applies to the preview. Before the
+    call is made, the preview is made again; if it has changed, the call requires a new approval.
     """
     leaves_machine: bool = False
-    """Whether its input is sent to another machine, although its effect is READ."""
+    """Whether the input is sent to another machine, although the effect is READ."""
     proposes: Callable[[Input], Proposed | None] | None = None
-    """Returns the change that an input proposes, or None.
+    """A function that returns the change that an input proposes, or None.
 
     A call with a proposal always requires approval, and the decision makes the change: `run` is not
     called.
     """
 
     describe: Callable[[ToolContext, Input], Awaitable[str]] | None = None
-    """Returns a sentence about an input for the person who decides on the call, such as the name
-    that belongs to an id; empty for none. It only reads. Without an answer, the request has none.
+    """A function that returns a sentence about an input for the approver; empty for none.
+
+    For example, the name that belongs to an id. It only reads. If it fails, the request has no
+    sentence.
     """
 
     def proposed(self, given: Input) -> Proposed | None:
@@ -100,7 +103,7 @@ _WRITING = _COMMANDS | {"write_file", "edit_file"}
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
-    """The data for a prompt segment. It does not change within an epoch."""
+    """The data for a prompt segment, which does not change within an epoch."""
 
     spec: AgentSpec
     tool_names: frozenset[str]
@@ -108,7 +111,7 @@ class PromptContext:
     parts: Mapping[str, Any] = field(default_factory=dict)
     """The content of features' parts, by their labels: see `RunPart.prompt_content`."""
     in_own_directory: bool = False
-    """Whether /sandbox/workspace is a directory of the caller, which subagents share."""
+    """Whether /sandbox/workspace is the caller's own directory, which subagents share."""
 
     @property
     def changes_files(self) -> bool:
@@ -135,42 +138,44 @@ _ALMOST_EVERYTHING = tuple(
 
 
 class Middleware(middleware.Middleware):
-    """A capability. Subclass it, give it a `name`, and override methods.
+    """Base class of a capability, such as a group of tools.
 
-    It adds tools, a segment of the prompt, and the hooks of `agents.kernel.middleware`. An instance
-    holds configuration only and is shared by all runs.
+    Subclass it, give it a `name`, and override methods. It can add tools, a segment of the prompt,
+    and the hooks of `agents.kernel.middleware`. An instance holds only configuration, and all runs
+    share it.
     """
 
     profiles: frozenset[str] = frozenset({"full"})
-    """The tool profiles that include it."""
+    """The tool profiles that include the middleware."""
     tool_prefix: str = ""
-    """The prefix of its tools' names if they depend on rows. Other tools must not use it."""
+    """The prefix of the tools' names if they depend on rows. Other tools must not use it."""
     tool_source: str = ""
-    """The source of these tools, for an error message."""
+    """Where such tools come from, for an error message."""
 
     def tools(self, spec: AgentSpec) -> Sequence[Tool[Any]]:
-        """Return the tools for an agent. Tools without their configuration are left out."""
+        """Return the tools for an agent. Omit a tool whose configuration is missing."""
         return ()
 
     def every_tool(self) -> Sequence[Tool[Any]]:
-        """Return each tool that some agent can have, for lists and checks.
+        """Return each tool that an agent can have, for lists and checks.
 
-        Override it if `tools` depends on anything but the profile and the builder of agents.
+        Override it if `tools` depends on anything but the profile and the permission to build
+        agents.
         """
         return [tool for spec in _ALMOST_EVERYTHING for tool in self.tools(spec)]
 
     def wanted_by(self, spec: AgentSpec) -> str:
-        """Return the option of `spec` that asks for its tools; empty if none does.
+        """Return the option of `spec` that requires these tools; empty if none does.
 
-        The definition is refused if its profile does not include the middleware.
+        If the agent's profile does not include the middleware, the definition is then refused.
         """
         return ""
 
     def prompt(self, context: PromptContext) -> str:
-        """Return its segment of the system prompt; empty for none."""
+        """Return the segment of the system prompt; empty for none."""
         return ""
 
 
 def error(message: str, code: str = "tool_error") -> ToolResult:
-    """Return an error result. The message has the reason and an alternative, for the model."""
+    """Return an error result. `message` tells the model the reason and an alternative."""
     return ToolResult(message, is_error=True, code=code)

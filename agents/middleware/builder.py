@@ -1,4 +1,7 @@
-"""Tools that build agents: list_agent_parts, check_agent, and create_agent with approval."""
+"""Tools with which an agent builds agents: list_agent_parts, check_agent, create_agent.
+
+create_agent requires approval.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from agents.services.errors import Conflict, NotAllowed, ServiceError
 from agents.spec import AgentSpec
 
 with lazy_modules:
-    # Importing agents' files takes 40 ms, and few agents build others.
+    # Imported at first use: agent files take 40 ms to import, and few agents build others.
     from agents.agent_templates import catalogue
     from agents.services.agent_definitions import files as agent_files
 
@@ -36,7 +39,10 @@ class DefinitionInput(BaseModel):
 
 
 class BuilderMiddleware(Middleware):
-    """Tools for agents that build agents. `known_tools` returns all tools' descriptions by name."""
+    """Offers the tools for building agents.
+
+    `known_tools` returns the descriptions of all tools by name.
+    """
 
     name = "builder"
 
@@ -119,7 +125,7 @@ class BuilderMiddleware(Middleware):
 
 
 def _related(owner_id: int) -> dict[str, list[str]]:
-    """Return the names of rows that the person may assign to agents, by relation."""
+    """Return the names of rows that the person may assign to an agent, by relation."""
     user = _user(owner_id)
     return {
         relation.name: relation.offered(user)

@@ -1,4 +1,4 @@
-"""The tools that run code, for agents and for programs. Needs no Django."""
+"""The tools that run commands and Python, for agents and for programs. Needs no Django."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ExecutePythonInput(BaseModel):
 
 @dataclass(frozen=True)
 class CommandTool:
-    """One tool that runs code. `source` is the field of its input with the code."""
+    """One tool that runs code. `source` is the name of the input's field with the code."""
 
     name: Literal["execute", "execute_python"]
     description: str
@@ -34,7 +34,10 @@ class CommandTool:
     time_limit: float
 
     def run(self, backend: Any, given: Any, seconds: float | None = None) -> dict[str, Any]:
-        """Run the code of a checked input with a backend. `{"error": …}` if it did not run."""
+        """Run the code of a validated input with a backend.
+
+        Returns `{"error": …}` if the code did not run. `seconds` is the time limit.
+        """
         limit = given.timeout if seconds is None else seconds
         try:
             found: dict[str, Any] = getattr(backend, self.name)(
@@ -46,7 +49,7 @@ class CommandTool:
 
 
 def command_tools(where: str) -> tuple[CommandTool, CommandTool]:
-    """Return the tools. `where` completes the description "Run a bash command …"."""
+    """Return the two tools. `where` completes the description "Run a bash command …"."""
     return (
         CommandTool(
             "execute",

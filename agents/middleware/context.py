@@ -1,4 +1,4 @@
-"""The engine's services for a tool call: files, a sandbox, subagents and more.
+"""Interfaces of the engine's services for a tool call: files, a sandbox, subagents and more.
 
 The engine implements these protocols, and tools use only them.
 """
@@ -20,9 +20,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TaskOrder:
-    """One task for one subagent. `index` is its position among the tasks of its call.
+    """One task for one subagent.
 
-    Its run has the definition `spec`.
+    `index` is its position among the tasks of the call. The subagent's run has the definition
+    `spec`.
     """
 
     index: int
@@ -33,7 +34,7 @@ class TaskOrder:
 
 @dataclass(frozen=True, slots=True)
 class SubagentReport:
-    """The state of a subagent's run. `text` is its answer, `error` the reason without one."""
+    """The state of a subagent's run. `text` is its answer; `error` says why there is none."""
 
     run_id: str
     index: int
@@ -45,24 +46,24 @@ class SubagentReport:
 
 
 class Subagents(Protocol):
-    """The runs that a run has delegated to. Each method raises `SubagentError` for the model."""
+    """The subagents of a run. Each method raises `SubagentError`, whose text is for the model."""
 
     async def start(self, orders: Sequence[TaskOrder], at_once: int) -> Sequence[str]:
-        """Return the ids of this call's runs, in the order of `orders`.
+        """Return the ids of this call's subagent runs, in the order of `orders`.
 
-        The first call of the method creates them. At most `at_once` runs of this run work in
-        parallel.
+        The first call of the method creates the runs. At most `at_once` subagents of this run work
+        in parallel.
         """
 
     async def report(self, run_ids: Sequence[str]) -> Sequence[SubagentReport]:
-        """Return the states of runs, which must be children of this run."""
+        """Return the states of runs, which must be subagents of this run."""
 
     async def cancel(self, run_id: str) -> SubagentReport:
-        """Cancel a child and all of its descendants, and return its state."""
+        """Cancel a subagent with all its own subagents, and return its state."""
 
 
 class SubagentError(Exception):
-    """A request about subagents is impossible. The message is for the model."""
+    """Raised for an impossible request about subagents. The message is for the model."""
 
 
 Preview = dict[str, Any]
@@ -70,7 +71,7 @@ Preview = dict[str, Any]
 
 
 class ToolContext(Protocol):
-    """The engine's services for a tool call."""
+    """The engine's services for one tool call."""
 
     run_id: str
     thread_id: str
@@ -79,32 +80,32 @@ class ToolContext(Protocol):
     call_id: str
     spec: AgentSpec
     deadline: float
-    """Seconds that the call may take, by its input, the agent's setting or the tool's default."""
+    """Seconds that the call may take: from the input, the agent's setting or the tool's default."""
 
     def part(self, kind: type[Part]) -> Part:
-        """Return a feature's part of the run: its subclass of `RunPart`."""
+        """Return a feature's part of the run. `kind` is the feature's subclass of `RunPart`."""
 
     def state(self, kind: type[T]) -> T:
-        """Return the state of a feature's middleware while one driver has the run: `run.state`."""
+        """Return the state of a feature's middleware, while one driver has the run: `run.state`."""
 
     @property
     def subagents(self) -> Subagents: ...
 
     def tools_left(self) -> frozenset[str] | None:
-        """Return the tools that subagents may have by the parts of features, or None for all."""
+        """Return the tools that features leave to subagents, or None for all tools."""
 
     @property
     def approved(self) -> Preview | None:
-        """The approved preview of this call, which is still correct; None without trial."""
+        """The approved preview of this call, which is still correct; None without a preview."""
 
     def files(self) -> FileBackend:
-        """Return the thread's files. Opening and using them blocks: only within `in_thread`."""
+        """Return the thread's files. Opening and using them blocks: call this in `in_thread`."""
 
     def sandbox(self, timeout: float) -> BaseSandbox:
         """Return a sandbox over the thread's workspace. Raises `SandboxUnavailable`."""
 
     def workspace(self) -> Workspace:
-        """Return the thread's directories. Blocks: only within `in_thread`.
+        """Return the thread's directories. Blocks: call this in `in_thread`.
 
         Raises `SandboxError`.
         """
@@ -114,7 +115,7 @@ class ToolContext(Protocol):
 
     @property
     def marker(self) -> str:
-        """A token by which the processes of this run can be found and killed."""
+        """The marker with which the processes of this run can be found and killed."""
 
     async def in_thread(
         self,
@@ -122,14 +123,14 @@ class ToolContext(Protocol):
         *arguments: Any,
         on_cancel: Callable[[], None] | None = None,
     ) -> T:
-        """Run blocking code in its own thread.
+        """Run blocking code in its own thread, and return its result.
 
-        When the call is cancelled, `on_cancel` is called, which should make the code return. The
-        call ends after the code, so no thread continues unnoticed.
+        If the call is cancelled, `on_cancel` is called, which should make the code return. The call
+        ends after the code, so no thread continues unnoticed.
         """
 
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run a function that queries the database, in a short transaction."""
+        """Run a function that queries the database in a short transaction; return its result."""
 
     def progress(self, text: str) -> None:
-        """Show more output of a running call to watchers. May be called from any thread."""
+        """Show more output of the running call to clients. Any thread may call this."""

@@ -1,4 +1,4 @@
-"""Record decisions of people. All pages, APIs and programs call these functions."""
+"""Recording of people's decisions. All pages, APIs and programs call these functions."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from agents.spec import AgentSpec
 
 
 def decide(request_id: str, answer: DecisionRequest, *, by: AbstractBaseUser) -> ApprovalRequest:
-    """Check an edited input against its tool, then record the decision: see `decide_approval`."""
+    """Record a decision, after checking an edited input against its tool.
+
+    See `decide_approval`.
+    """
     return decide_approval(request_id, answer, by=by, check_input=_check_of(request_id))
 
 
 def decide_all(answers: Mapping[str, DecisionRequest], *, by: AbstractBaseUser) -> None:
-    """Record several decisions. Raise the error of `decide`, before any is recorded.
+    """Record several decisions. Errors of `decide` are raised before any is recorded.
 
-    Another person can decide one of the requests at the same moment. The decisions recorded before
-    that one are kept then.
+    If another person decides one of the requests at the same moment, the decisions recorded before
+    that one are kept.
     """
     for request_id, answer in answers.items():
         check_answer(request_id, answer, by=by, check_input=_check_of(request_id))

@@ -1,4 +1,4 @@
-"""Refuse definitions of agents whose profile would leave out what they name."""
+"""Checks of an agent's definition: its profile must include everything that it names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMMANDS = "execute_in_sandbox"
 
 
 def check_profile(spec: AgentSpec) -> None:
-    """Raise `InvalidRequest` that starts with the option which the profile would ignore."""
+    """Raise `InvalidRequest` if the profile ignores an option. The message starts with it."""
     for item in installed_middleware():
         if spec.profile not in item.profiles and (option := item.wanted_by(spec)):
             raise refused(
@@ -32,7 +32,10 @@ def check_profile(spec: AgentSpec) -> None:
 
 
 def check_named_tools(spec: AgentSpec, named: Iterable[tuple[str, str]]) -> None:
-    """Refuse pairs of a place in the definition and a tool that the profile does not have."""
+    """Raise `InvalidRequest` if the definition names a tool that its profile does not have.
+
+    `named` has pairs of a place in the definition and a tool.
+    """
     left_out = known_tool_names() if spec.profile == SANDBOX_ONLY else frozenset({COMMANDS})
     for place, name in named:
         if name in left_out and name not in (offered := _offered(spec)):
@@ -44,7 +47,7 @@ def check_named_tools(spec: AgentSpec, named: Iterable[tuple[str, str]]) -> None
 
 
 def check_has_commands(spec: AgentSpec, place: str, tools: Collection[str] | None) -> None:
-    """Refuse a list of tools with which an agent of the profile could not work."""
+    """Raise `InvalidRequest` for a list of tools with which the profile could not work."""
     if (
         spec.profile == SANDBOX_ONLY
         and tools is not None
@@ -62,14 +65,14 @@ def refused(place: str, reason: str) -> InvalidRequest:
 
 
 def _offered(spec: AgentSpec) -> list[str]:
-    """Return the names of all tools that the agent could have, in their order."""
+    """Return the names of all tools that the agent could have, in their usual order."""
     return [*toolset_for(spec.model_copy(update={"tools": None})).tools, *registered_tools()]
 
 
 def _named_tools(spec: AgentSpec) -> Iterator[tuple[str, str]]:
-    """Return the tools that the agent shall have or ask about, each with its place.
+    """Yield the tools that the definition requires or asks about: (place, tool).
 
-    Approval without a person needs no tool, and rules of the profile full can name any.
+    Tools that run without a person need not exist, and rules of the profile full can name any.
     """
     yield from ((f"tools.{at}", name) for at, name in enumerate(spec.tools or ()))
     if spec.profile == SANDBOX_ONLY:

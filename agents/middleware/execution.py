@@ -1,6 +1,7 @@
 """Tools that run commands and Python in the sandbox.
 
-The network of commands: a sentence for the prompt, lines for the model, events for the run.
+The module also describes the network of commands: in a sentence of the prompt, in lines for the
+model, and in events of the run.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class ExecuteInSandboxInput(BaseModel):
 async def _run(context: ToolContext, source: str, *, python: bool) -> ExecutionResult:
     """Run code in the thread's sandbox.
 
-    A cancelled call kills the command and waits for its end.
+    If the call is cancelled, the command is killed, and the call waits for its end.
     """
     cancel = Cancellation()
 
@@ -94,7 +95,7 @@ def _as_result(context: ToolContext, result: ExecutionResult) -> ToolResult:
             content["note"] = f"Commands do not see {mount.root}: use read_file."
     return ToolResult(
         content,
-        # A failed command is a result; only a command that was stopped is an error.
+        # A failed command is a normal result; only a command that was stopped is an error.
         is_error=result.timed_out,
         code="timeout" if result.timed_out else "",
         events=connection_events(context.call_id, result),
@@ -116,7 +117,7 @@ async def execute_python(context: ToolContext, given: ExecutePythonInput) -> Too
 
 
 async def execute_in_sandbox(context: ToolContext, given: ExecuteInSandboxInput) -> ToolResult:
-    """Return stdout and stderr as one text."""
+    """Run a command, and return stdout and stderr as one text."""
     try:
         result = await _run(context, given.command, python=False)
     except SandboxError as problem:
@@ -128,7 +129,7 @@ async def execute_in_sandbox(context: ToolContext, given: ExecuteInSandboxInput)
         output += f"\n[exit code {result.exit_code}]"
     return ToolResult(
         output.strip("\n") or "[no output]",
-        # A failed command is a result; only a command that was stopped is an error.
+        # A failed command is a normal result; only a command that was stopped is an error.
         is_error=result.timed_out,
         code="timeout" if result.timed_out else "",
         events=connection_events(context.call_id, result),
@@ -157,7 +158,7 @@ def _runs_beside_files(
 
 
 class ExecutionMiddleware(Middleware):
-    """`execute` and `execute_python`; for the sandbox-only profile `execute_in_sandbox`.
+    """Offers `execute` and `execute_python`; for the sandbox-only profile, `execute_in_sandbox`.
 
     Without a sandbox there are no such tools: commands never run outside one. If the program's
     backend `backend` runs commands, the tools use it.
@@ -237,7 +238,7 @@ def _tool(tool: CommandTool, run: Callable[[ToolContext, Any], Awaitable[ToolRes
 
 
 def _toolbox(context: PromptContext) -> str:
-    """Return the names of Python packages. Empty if this host does not have the toolbox."""
+    """Return the names of the toolbox's Python packages; empty if this host does not have it."""
     if not context.spec.toolbox:
         return ""
     try:
@@ -254,7 +255,7 @@ _THROUGH = "through the HTTP proxy that the environment variables name"
 
 
 def network_sentence(spec: AgentSpec) -> str:
-    """Return a sentence about the reachable network, for the prompt."""
+    """Return a sentence for the prompt about the network that commands can reach."""
     if spec.network == "full":
         return f"Commands reach only public internet addresses {_THROUGH}."
     if spec.network == "none" or not spec.allowed_hosts:
@@ -266,7 +267,7 @@ def network_sentence(spec: AgentSpec) -> str:
 
 
 def with_refusals(result: ExecutionResult) -> ExecutionResult:
-    """Return the result with a line in its stderr for each refused destination, for the model."""
+    """Return the result with a line in stderr for each refused destination, for the model."""
     refused = [row for row in result.connections if not row.allowed]
     if not refused:
         return result
@@ -285,5 +286,5 @@ def with_refusals(result: ExecutionResult) -> ExecutionResult:
 
 
 def connection_events(call_id: str, result: ExecutionResult) -> list[EventDraft]:
-    """Return one event for each destination of a command; equal connections are counted."""
+    """Return one event for each destination of a command, with the number of connections."""
     return [SandboxConnection(call_id=call_id, **asdict(row)) for row in result.connections]

@@ -1,4 +1,4 @@
-"""The six file tools over a backend, for agents and for programs. Needs no Django."""
+"""The six file tools on a backend, for agents and for programs. Needs no Django."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GrepInput(BaseModel):
 
 @dataclass(frozen=True)
 class FileTool:
-    """One file tool. `call` calls it on a backend with its checked input."""
+    """One file tool. `call` calls the tool on a backend, with a validated input."""
 
     name: str
     description: str

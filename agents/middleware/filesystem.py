@@ -1,6 +1,6 @@
-"""File tools: ls, read_file, write_file, edit_file, glob and grep over the run's files.
+"""File tools for the run's files: ls, read_file, write_file, edit_file, glob and grep.
 
-They also have access to the mounts of features (`agents.kernel.mounts`). A write to a mount is a
+The tools also reach the mounts of features (`agents.kernel.mounts`). A write to a mount is a
 proposal: it requires approval, and the decision makes the change.
 """
 
@@ -33,9 +33,9 @@ __all__ = ["EditFileInput", "FilesystemMiddleware", "ReadFileInput", "WriteFileI
 
 
 def _runs(tool: FileTool) -> Callable[[ToolContext, Any], Awaitable[ToolResult]]:
-    """Return the engine's function for a tool. `{"error": …}` becomes an error result.
+    """Return the function with which the engine calls a tool.
 
-    If the workspace cannot be opened, the result is an error too.
+    `{"error": …}` becomes an error result, and so does a workspace that cannot be opened.
     """
 
     async def run(context: ToolContext, given: Any) -> ToolResult:
@@ -57,10 +57,10 @@ def _runs(tool: FileTool) -> Callable[[ToolContext, Any], Awaitable[ToolResult]]
 
 
 def mounted(path: str, cwd: str) -> tuple[Mount, str] | None:
-    """Return the mount that contains `path` and the path in it; None for other files.
+    """Return the mount that contains `path`, and the path in the mount; None for other files.
 
-    The backend resolves paths in the same way, so no spelling can bypass the mount. A path that it
-    refuses is None as well: the call fails later.
+    The backend resolves paths in the same way, so no spelling can bypass the mount. Also returns
+    None for a path that the backend refuses: the call then fails later.
     """
     try:
         return mount_at(normalise(path, cwd))
@@ -106,14 +106,14 @@ READ_ONLY_LAYOUT = """\
 
 
 def layout(spec: AgentSpec) -> str:
-    """Return the directories, for the prompt."""
+    """Return a description of the agent's directories, for the prompt."""
     return READ_ONLY_LAYOUT if spec.read_only else LAYOUT
 
 
 class FilesystemMiddleware(Middleware):
-    """The six file tools. With a sandbox their paths are the same as those of commands.
+    """Offers the six file tools. With a sandbox, commands use the same paths.
 
-    `files` are those that a program gives to its agent.
+    `files` are the files that a program gives to its agent.
     """
 
     name = "filesystem"
@@ -163,7 +163,7 @@ class FilesystemMiddleware(Middleware):
         return f"## Files\n{where}{how} large files in pages."
 
     def _about_commands(self, context: PromptContext) -> str:
-        """Return which files commands do not see."""
+        """Return a sentence about the files that commands do not see."""
         if not COMMANDS & context.tool_names:
             return "" if context.spec.sandbox else "There are no commands: no tool runs code. "
         routes = () if self.files is None else sorted(self.files.routes)
@@ -173,6 +173,6 @@ class FilesystemMiddleware(Middleware):
 
 
 def files_of(middleware: Iterable[Any]) -> ProgramFiles | None:
-    """Return the files of a program among the middleware of a run."""
+    """Return the files that a program gives to its agent, from the run's middleware."""
     found = [item for item in middleware if isinstance(item, FilesystemMiddleware)]
     return found[0].files if found else None

@@ -1,4 +1,4 @@
-"""Check the input of a tool. Needs no Django."""
+"""Validation of a tool's input. Needs no Django."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def has_nul(value: Any) -> bool:
-    """Return whether a text in a JSON value has the character NUL."""
+    """Return whether a text in a JSON value contains the character NUL."""
     if isinstance(value, str):
         return "\0" in value
     if isinstance(value, Mapping):
@@ -22,9 +22,10 @@ def has_nul(value: Any) -> bool:
 
 
 def fitting_input(name: str, model: type[Model], given: Any) -> Model | str:
-    """Return the checked input of the tool `name`, or the error message for the model.
+    """Return the validated input of the tool `name`, or an error message for the model.
 
-    A null for an optional field is its default, since models send it for fields without a value.
+    Null for an optional field means its default, because models send null for fields without a
+    value.
     """
     if has_nul(given):
         return "The input holds a NUL character, which is not possible here."
@@ -40,7 +41,10 @@ def fitting_input(name: str, model: type[Model], given: Any) -> Model | str:
 def _without_nulls(
     model: type[BaseModel], given: Any, error: ValidationError
 ) -> dict[str, Any] | None:
-    """Return the input without wrong nulls of optional fields. None if it has none."""
+    """Return the input without nulls that `error` reports in optional fields.
+
+    Returns None if there are no such nulls.
+    """
     if not isinstance(given, Mapping):
         return None
     wrong = {item["loc"][0] for item in error.errors() if len(item["loc"]) == 1}

@@ -1,4 +1,4 @@
-"""Check inputs of tools: those of the model, and those edited by a person."""
+"""Validation of tool inputs: from the model, and edited by a person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agents.spec import AgentSpec
 
 
 def checked_input(toolset: Toolset, name: str, raw_input: Any) -> tuple[Tool[Any], BaseModel] | str:
-    """Return the tool and its checked input, or the error message for the model."""
+    """Return the tool and its validated input, or an error message for the model."""
     tool = toolset.tools.get(name)
     if tool is None:
         known = ", ".join(toolset.tools)
@@ -67,9 +67,9 @@ def edited_input_problem(
 def with_changes(
     spec: AgentSpec, name: str, before: Mapping[str, Any], changes: Mapping[str, Any], run: Run
 ) -> dict[str, Any]:
-    """Return the input `before` with the fields of `changes`. A field may have several names.
+    """Return the input `before` with the fields of `changes`.
 
-    Raises `ToolkitMissing`.
+    A field may have several names, and is replaced under each of them. Raises `ToolkitMissing`.
     """
     tool = _toolset_with(spec, name, run).tools.get(name)
     replaced = set(changes)
@@ -115,7 +115,7 @@ def _names(model: Hashable) -> frozenset[str] | None:
 
 
 def same_field(model: type[BaseModel]) -> tuple[frozenset[str], ...]:
-    """Return the names of each field of `model`; all names in a set are the same field."""
+    """Return the names of each field of `model`, as one set for each field."""
     return _groups(model)
 
 
@@ -143,10 +143,10 @@ _COMBINED = ("allOf", "anyOf", "oneOf")
 def unknown_fields(
     model: type[BaseModel], given: Mapping[str, Any], before: Mapping[str, Any]
 ) -> list[str]:
-    """Return the paths of the fields in `given` that `model` does not know, such as `items.0.nmae`.
+    """Return the paths of the fields in `given` that `model` does not know, like `items.0.nmae`.
 
     A second name of a field that is already given is unknown too: the tool would use only one of
-    them. A field with the same value in `before`, the input of the model, is left out: the person
+    them. A field with the same value in `before`, the input of the model, is omitted: the person
     has not changed it. An input that fails other checks of the model has no unknown fields.
     """
     if model.model_config.get("extra") == "allow":
@@ -169,7 +169,7 @@ def _forbidden(model: type[BaseModel], given: Mapping[str, Any]) -> list[tuple[s
 def _undeclared(
     schema: Mapping[str, Any], value: Any, path: tuple[str | int, ...]
 ) -> Iterator[tuple[str | int, ...]]:
-    """Find properties that a JSON schema neither declares nor explicitly allows."""
+    """Yield the paths of properties that a JSON schema neither declares nor explicitly allows."""
     if isinstance(value, list):
         items = schema.get("items")
         if isinstance(items, Mapping):

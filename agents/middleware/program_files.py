@@ -1,7 +1,6 @@
-"""The files that a program gives to its agent, as `FilesystemMiddleware(backend)`.
+"""The files that a program gives to its agent with `FilesystemMiddleware(backend)`.
 
-Vel's own backends are used directly. Code of the program runs outside the engine, with a time
-limit.
+Backends of Vel are used directly. Code of the program runs in its own threads, with a time limit.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from sandbox.backends.protocol import FileBackend
 from sandbox.cancellation import Cancellation
 
 with lazy_modules:
-    # Runs of a program only.
+    # Only for runs of a program.
     from sandbox.backends import sandboxed
 
 BESIDE = Beside("files")
@@ -44,7 +43,10 @@ _limits: ContextVar[tuple[float, Cancellation | None]] = ContextVar(
 
 @contextmanager
 def call_limits(seconds: float, cancel: Cancellation) -> Iterator[None]:
-    """Limit the calls of a program's backends in this thread. `cancel` gives them up."""
+    """Limit the calls of a program's backends in this thread to `seconds`.
+
+    A context manager. Cancelling `cancel` stops waiting for a call.
+    """
     token = _limits.set((seconds, cancel))
     try:
         yield
@@ -62,16 +64,19 @@ def _beside(function: Callable[[], Any]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ProgramFiles:
-    """A program's backend, or None for the agent's sandbox, and backends at other paths."""
+    """The backend that a program gives to its agent, and other backends at their paths.
+
+    The backend is None if the agent uses its own sandbox.
+    """
 
     default: FileBackend | None
     routes: Mapping[str, FileBackend] = field(default_factory=dict)
 
     @classmethod
     def of(cls, backend: Any) -> ProgramFiles:
-        """Return the files of a backend of Vel or of the program.
+        """Return the files for a backend of Vel or of the program.
 
-        A SandboxFilesystemBackend as its top is left out, because the agent has its own sandbox
+        A SandboxFilesystemBackend at the top is omitted, because the agent has its own sandbox
         there.
         """
         default, routes = _flat(file_backend(backend))
@@ -79,7 +84,7 @@ class ProgramFiles:
 
     @property
     def pinned(self) -> list[Any]:
-        """Return JSON that is the same as long as the program has the same kinds of files."""
+        """Return JSON that stays the same as long as the program gives the same kinds of files."""
         return [
             None if self.default is None else _name(self.default),
             sorted([path, _name(backend)] for path, backend in self.routes.items()),
@@ -87,24 +92,24 @@ class ProgramFiles:
 
     @property
     def executor(self) -> AdaptedBackend | None:
-        """Return the program's backend that runs commands."""
+        """Return the program's backend that runs commands, or None."""
         found = self.default
         is_one = isinstance(found, AdaptedBackend) and found.supports_execute
         return _checked(found) if is_one and found is not None else None
 
     def opened(self, *, read_only: bool) -> tuple[FileBackend | None, dict[str, FileBackend]]:
-        """Return the backends for a run."""
+        """Return the backends for a run: the one at the top, or None, and others by path."""
         routes = {path: _usable(one, read_only) for path, one in self.routes.items()}
         return None if self.default is None else _usable(self.default, read_only), routes
 
 
 def _flat(backend: FileBackend) -> tuple[FileBackend, dict[str, FileBackend]]:
-    """Return the default of a composite and all its routes, also those of nested ones."""
+    """Return the default backend of a composite, and all routes, including nested ones."""
     if type(backend) is not CompositeBackend:
         return backend, {}
     default, routes = _flat(backend.default)
     for path, mounted in backend.routes.items():
-        # A route hides the files of the default below it.
+        # A route hides the files of the default backend below its path.
         routes = {one: kept for one, kept in routes.items() if not one.startswith(f"{path}/")}
         own, below = _flat(mounted)
         routes |= {path: own, **{path + inner: one for inner, one in below.items()}}
@@ -118,13 +123,13 @@ def _usable(backend: FileBackend, read_only: bool) -> FileBackend:
 
 
 def _checked(backend: FileBackend) -> AdaptedBackend:
-    """Return a program's backend. Each call of it runs outside the engine."""
+    """Return a program's backend whose calls run outside the engine."""
     found = backend if isinstance(backend, AdaptedBackend) else AdaptedBackend(backend)
     return found.with_call(_beside)
 
 
 def _is_vels(backend: FileBackend) -> bool:
-    """Return whether all code of a backend is Vel's."""
+    """Return whether a backend consists only of Vel's code."""
     if type(backend) is StateFilesystemBackend:
         return type(backend.store) is MemoryFileStore
     if type(backend) is ReadOnly:

@@ -1,4 +1,4 @@
-"""All capabilities, their order, and the tools and prompt of one agent."""
+"""The list of all capabilities, and the tools and the prompt of one agent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BUILT_IN: tuple[tuple[int, Middleware], ...] = (
 
 @lru_cache(maxsize=1)
 def installed_middleware() -> tuple[Middleware, ...]:
-    """Return all capabilities, in the order in which tools and prompt segments appear."""
+    """Return all capabilities, in the order of their tools and prompt segments."""
     of_features = [(config.order, item) for config, item in collect("middleware", "MIDDLEWARE")]
     return tuple(item for _, item in sorted([*_BUILT_IN, *of_features], key=itemgetter(0)))
 
@@ -64,7 +64,7 @@ RESULTS_IN_ANSWER = "- Put your results into your answer, and say where you foun
 
 @dataclass(frozen=True)
 class Toolset:
-    """The tools of one agent by name, in the order of their definitions for the model."""
+    """The tools of one agent by name, in the order in which the model sees them."""
 
     tools: dict[str, Tool[Any]]
     middleware: tuple[Middleware, ...]
@@ -74,12 +74,15 @@ class Toolset:
         return {alias: name for name, tool in self.tools.items() for alias in tool.aliases}
 
     def name_of(self, called: str) -> str:
-        """Return the name of the tool that a model calls `called`; unknown names do not change."""
+        """Return the tool's name for the name that a model uses, which may be an alias.
+
+        An unknown name is returned unchanged.
+        """
         return self._aliases.get(called, called)
 
     @cached_property
     def wire(self) -> tuple[Block, ...]:
-        """The tools' definitions for the model. All callers share them: do not change them."""
+        """The tools' definitions for the model. All callers share the value: do not change it."""
         return tuple(
             {
                 "name": tool.name,
@@ -101,11 +104,12 @@ class Toolset:
     ) -> str:
         """Return the whole system prompt.
 
-        `now` is in the thread's time zone; only its date is used.
-
-        `values` are those of the variables in the agent's own prompt. `says_form` is False if the
-        provider gets `spec.output_schema` in another way. `parts` and `in_own_directory` are as in
-        `PromptContext`.
+        Args:
+            now: The present time in the thread's time zone; only the date is used.
+            values: The values of the variables in the agent's own prompt.
+            says_form: False if the provider gets `spec.output_schema` in another way.
+            parts: As in `PromptContext`.
+            in_own_directory: As in `PromptContext`.
         """
         context = PromptContext(
             spec=spec,
@@ -137,12 +141,12 @@ def _toolset(spec_json: str, has_left_out: bool) -> Toolset:
 
 
 def toolset_for(spec: AgentSpec, *, has_left_out: bool = False) -> Toolset:
-    """Return the cached result of `build_toolset`, since each turn needs it."""
+    """Return the result of `build_toolset`, cached because each turn needs it."""
     return _toolset(spec.model_dump_json(), has_left_out)
 
 
 class ToolkitMissing(Exception):
-    """The run has tools of a Python program that does not run in this process."""
+    """Raised if a run needs the tools of a Python program that does not run in this process."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -152,7 +156,10 @@ class ToolkitMissing(Exception):
 
 
 def toolset_of(run: Run, spec: AgentSpec, *, has_left_out: bool = False) -> Toolset:
-    """Return the tools of a run, with those of this process. Raises `ToolkitMissing`."""
+    """Return the tools of a run, including those of the program in this process.
+
+    Raises `ToolkitMissing`.
+    """
     if not spec.toolkit:
         return toolset_for(spec, has_left_out=has_left_out)
     toolkit = toolkit_of(run, spec.toolkit)
@@ -166,8 +173,8 @@ def build_toolset(
 ) -> Toolset:
     """Return the agent's tools: those of its profile, limited to `spec.tools`.
 
-    `has_left_out`: parts of the conversation are not sent to the model any more. `more` come last,
-    or in the place of the middleware with the same name.
+    `has_left_out` says that the model no longer gets parts of the conversation. `more` are
+    additional middleware: each replaces the one with the same name, or comes last.
     """
     own = {item.name: item for item in more}
     offered = tuple(own.pop(item.name, item) for item in installed_middleware())
@@ -186,15 +193,15 @@ def build_toolset(
 
 
 def _known_tools() -> Mapping[str, str]:
-    """Return `known_tools`, for a capability that is created before its definition."""
+    """Return `known_tools`, for a capability that is created before that function exists."""
     return known_tools()
 
 
 def known_tools() -> Mapping[str, str]:
-    """Return every tool that an agent can have, with its description for the model.
+    """Return all tools that an agent can have, with their descriptions for the model.
 
-    These are Vel's own, and those of `VEL["TOOLS"]`. Raises `ImproperlyConfigured` for a wrong
-    setting.
+    These are Vel's own tools, and those of `VEL["TOOLS"]`. Raises `ImproperlyConfigured` for a
+    wrong setting.
     """
     registered = {name: tool.description for name, tool in registered_tools().items()}
     return {**registered, **built_in_tools()}
@@ -202,19 +209,19 @@ def known_tools() -> Mapping[str, str]:
 
 @lru_cache(maxsize=1)
 def built_in_tools() -> Mapping[str, str]:
-    """Return Vel's own tools. Other tools must not have their names."""
+    """Return Vel's own tools by name. No other tool may have one of these names."""
     return {tool.name: tool.description for tool in _every_tool()}
 
 
 @lru_cache(maxsize=1)
 def tool_aliases() -> Mapping[str, str]:
-    """Return other names of Vel's own tools, with the names."""
+    """Return the aliases of Vel's own tools, with the tools' names."""
     return {alias: tool.name for tool in _every_tool() for alias in tool.aliases}
 
 
 @lru_cache(maxsize=1)
 def outliving_tools() -> frozenset[str]:
-    """Return the tools whose calls start in one claim of a run and end in another."""
+    """Return the tools whose calls can start in one claim of a run and end in another."""
     return frozenset(tool.name for tool in _every_tool() if tool.outlives_driver)
 
 
@@ -235,7 +242,7 @@ def _forget(*, setting: str, **kwargs: object) -> None:
         tool_aliases.cache_clear()
         outliving_tools.cache_clear()
     if setting in ("INSTALLED_APPS", "VEL"):
-        _toolset.cache_clear()  # it may have tools of features, and of `VEL["TOOLS"]`
+        _toolset.cache_clear()  # may contain tools of features and of `VEL["TOOLS"]`
 
 
 setting_changed.connect(_forget, dispatch_uid="agents.middleware.registry")

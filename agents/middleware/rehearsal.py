@@ -1,4 +1,4 @@
-"""Apply another policy to the calls that an agent has made."""
+"""Test of another policy with the calls that an agent has made."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Counts = dict[Action, int]
 
 @dataclass(frozen=True, slots=True)
 class ToolCounts:
-    """The number of calls of one tool that each policy allows, asks about and denies."""
+    """The number of calls of one tool that the old and the new policy allow, ask about and deny."""
 
     before: Counts
     after: Counts
@@ -45,9 +45,10 @@ class ToolCounts:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A call whose verdict changes. `source` is the reason of the new verdict, as `rule 2`.
+    """A call with a different verdict. `source` names the reason of the new one, like `rule 2`.
 
-    `input` is the start of its JSON, as the agent wrote it. It is not escaped for a page.
+    `input` is the start of the call's input as JSON, as the agent wrote it. It is not escaped for a
+    page.
     """
 
     run_id: str
@@ -62,7 +63,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """The result. `cut`: there are older calls that were not read.
+    """The result of a test. With `cut`, there are older calls that were not read.
 
     `left_out` counts calls with an invalid input, to which no policy applies. `hidden` counts
     changed calls in runs that the person may not read.
@@ -96,11 +97,11 @@ def rehearse(
     limit: int = MAX_CALLS,
     readable: QuerySet[Run] | None = None,
 ) -> Rehearsal:
-    """Compare the verdicts of the agent's present policy with those of `spec`, call by call.
+    """Compare the verdicts of the agent's present policy and of `spec` on past calls.
 
-    It reads the newest `limit` calls of the agent's runs in the last `days`. Grants are ignored:
-    with one, a call that requires approval would run. Examples are only from the runs `readable`
-    (None: all). Raises `InvalidRequest` for a policy that could not be saved.
+    Reads the newest `limit` calls of the agent's runs in the last `days`. Grants are ignored,
+    although a grant can allow a call that requires approval. Examples are only from the runs
+    `readable` (None: all). Raises `InvalidRequest` for a policy that could not be saved.
     """
     if not 1 <= days <= MAX_DAYS:
         raise InvalidRequest(f"`days` must be 1 to {MAX_DAYS}.")
@@ -130,9 +131,10 @@ def rehearse(
 
 
 def with_policy(agent: Agent, policy: dict[str, Any]) -> AgentSpec:
-    """Return the agent's present spec with `approval_rules` and `interrupt_on` from `policy`.
+    """Return the agent's present definition with the policy in `policy`.
 
-    Raises `InvalidRequest` as for an agent that is saved.
+    `policy` has `approval_rules` and `interrupt_on`. Raises `InvalidRequest` as for an agent that
+    is saved.
     """
     changed = Agent(
         **{name.attname: getattr(agent, name.attname) for name in Agent._meta.concrete_fields}
@@ -199,10 +201,10 @@ def _zero() -> Counts:
 def _verdict(
     spec: AgentSpec, toolset: Toolset, row: Mapping[str, Any], given: Any
 ) -> Verdict | None:
-    """Return the verdict of `spec`, or None for a call with an invalid input."""
+    """Return the verdict of `spec` on a call, or None if the call's input is invalid."""
     tool = toolset.tools.get(row["tool"])
     if tool is None:
-        # The agent does not have the tool any more.
+        # The agent no longer has the tool.
         kinds = (kind for kind in proposal_kinds().values() if kind.rule == row["tool"])
         return judge(spec, row["tool"], row["effect"], given, proposes=next(kinds, None))
     checked = checked_input(toolset, tool.name, given)

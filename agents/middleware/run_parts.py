@@ -1,4 +1,4 @@
-"""A feature's state for each run while a driver has it: `run_parts.RUN_PARTS` of a feature.
+"""State that a feature keeps for each run: classes in `run_parts.RUN_PARTS` of the feature.
 
 A part is defined once, when its run starts, and each later driver of the run loads it from rows.
 The engine uses it for the content of the prompt, refused calls, directories of the sandbox, and the
@@ -31,7 +31,7 @@ Known = Callable[[], Collection[str]]
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The start of a run: events, and a note next to the person's message."""
+    """What a part adds at the start of a run: events, and a note next to the person's message."""
 
     events: Sequence[EventDraft] = ()
     note: str = ""
@@ -53,46 +53,49 @@ class FinishedCall:
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """The state that a subagent's run gets from its parent."""
+    """The state that a subagent's run inherits from its parent run."""
 
     write: Callable[[Run, str], None]
-    """Writes rows for the new run, which a call with this id has started, in its transaction."""
+    """A function that writes rows for the new run in the transaction that creates it.
+
+    Its arguments are the new run, and the id of the call that has started it.
+    """
     note: str = ""
-    """A note for the model next to the task."""
+    """A note for the model, next to the task."""
 
 
 class RunPart:
-    """The base class. The default methods have no effect."""
+    """Base class of a feature's part of a run. The default methods have no effect."""
 
     label: ClassVar[str] = ""
-    """The key of its content in a prompt."""
+    """The key of the part's content in a prompt."""
     area: ClassVar[str] = ""
-    """The read-only area of the sandbox in which its directory is: a field of `Workspace`."""
+    """The read-only area of the sandbox for the part's directory: a field of `Workspace`."""
     prompt_is_old: bool = False
-    """Whether its content of the prompt has changed. The engine clears this."""
+    """Whether the part's content in the prompt has changed. The engine sets this to False."""
 
     @classmethod
     async def prepare(cls, worker: Any, run: Run, spec: AgentSpec) -> Any:
-        """Read the data that `begin` needs, outside a transaction.
+        """Read the data that `begin` needs, outside a transaction, and return them.
 
-        `worker` has `database`, `in_thread`.
+        `worker` has `database` and `in_thread`.
         """
         return None
 
     @classmethod
     def begin(cls, run: Run, spec: AgentSpec, prepared: Any) -> Beginning:
-        """Define the part for the whole run, in the transaction that starts it."""
+        """Define the part for the whole run, in the transaction that starts the run."""
         return Beginning()
 
     @classmethod
     def load(cls, run: Run, spec: AgentSpec) -> RunPart:
-        """Load the part of a run that has started."""
+        """Return the part of a run that has started."""
         return cls()
 
     def prompt_key(self) -> Any:
-        """Return the identity of its content in the prompt, as JSON. A change starts a new epoch.
+        """Return a JSON value that identifies the content in the prompt.
 
-        Return None for content that never starts a new epoch.
+        If it changes, a new epoch starts. Return None for content that never starts an epoch.
         """
         return None
 
@@ -101,15 +104,18 @@ class RunPart:
         return None
 
     def must_be_told(self) -> bool:
-        """Return whether a prompt of a release before 0.1.0 lacks its content."""
+        """Return whether a prompt of a release before 0.1.0 lacks the part's content."""
         return False
 
     def refusal(self, tool: str, tools: Sequence[str], known: Known) -> Verdict | None:
-        """Return the verdict against one of the run's `tools`, or None if it may be used now."""
+        """Return a verdict that denies the tool, or None if the run may use it now.
+
+        `tools` are the names of the run's tools.
+        """
         return None
 
     def tools_left(self, known: Known) -> frozenset[str] | None:
-        """Return the tools that subagents may have, or None for all."""
+        """Return the names of the tools that subagents may have, or None for all."""
         return None
 
     def finished(self, call: FinishedCall) -> Callable[[], None] | None:
@@ -117,7 +123,10 @@ class RunPart:
         return None
 
     def directory(self, read: Read) -> Path | None:
-        """Return the directory for its `area` on this machine. Raises `SandboxError`."""
+        """Return the directory for the sandbox area `area`, on this machine.
+
+        Returns None for no directory. Raises `SandboxError`.
+        """
         return None
 
     def for_child(self, subagent: SubagentSpec) -> Inherited | None:
@@ -125,7 +134,7 @@ class RunPart:
         return None
 
     def reminder(self) -> str:
-        """Return a reminder for the model, for conversations without their earlier turns."""
+        """Return a reminder for the model in conversations whose earlier turns are omitted."""
         return ""
 
 
@@ -148,7 +157,7 @@ class RunParts:
         return iter(self._parts.values())
 
     def get(self, kind: type[Part]) -> Part:
-        """Return the part of this class. Raises `KeyError` if its feature is not installed."""
+        """Return the part of class `kind`. Raises `KeyError` if its feature is not installed."""
         found = self._parts[kind]
         assert isinstance(found, kind)
         return found
@@ -158,7 +167,7 @@ class RunParts:
         return any(part.prompt_is_old for part in self)
 
     def prompt_keys(self) -> dict[str, Any]:
-        """Return the identities of the parts' content in the prompt, if they have one."""
+        """Return the values of `prompt_key` by label, for the parts that have one."""
         keys = {part.label: part.prompt_key() for part in self}
         return {label: key for label, key in keys.items() if key}
 
@@ -172,14 +181,14 @@ def load_parts(run: Run, spec: AgentSpec) -> RunParts:
 
 
 async def prepare_parts(worker: Any, run: Run, spec: AgentSpec) -> Mapping[type[RunPart], Any]:
-    """Read the data that `begin_parts` needs."""
+    """Return the data that `begin_parts` needs."""
     return {kind: await kind.prepare(worker, run, spec) for kind in run_parts()}
 
 
 def begin_parts(
     run: Run, spec: AgentSpec, prepared: Mapping[type[RunPart], Any]
 ) -> tuple[list[EventDraft], list[str]]:
-    """Define the parts of a run, and return their events and notes."""
+    """Define the parts of a run. Return their events and their notes for the model."""
     found = [kind.begin(run, spec, prepared.get(kind)) for kind in run_parts()]
     events = [event for beginning in found for event in beginning.events]
     return events, [beginning.note for beginning in found if beginning.note]

@@ -1,4 +1,4 @@
-"""Search in the conversation when parts of it are not sent to the model any more."""
+"""Search in a conversation of which the model no longer gets all turns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def search_transcript(context: ToolContext, given: SearchTranscriptInput) 
 
 
 class TranscriptMiddleware(Middleware):
-    """`search_transcript`, for conversations that were shortened."""
+    """Offers `search_transcript` in conversations that compaction has shortened."""
 
     name = "transcript"
 

@@ -1,4 +1,4 @@
-"""Schemas of tools' inputs for the model."""
+"""JSON schemas of tool inputs, shortened for the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEFT_OUT = frozenset({"title", "$defs"})
 
 
 def wire_schema(model: type[BaseModel]) -> Block:
-    """Return a tool's input schema without titles, nulls and references, which only cost tokens.
+    """Return a tool's input schema without titles, nulls and references, to save tokens.
 
     Raw pydantic schemas are about twice the size. References to a definition that contains itself
     remain, with this definition. All callers share the result; do not change it.
@@ -108,7 +108,7 @@ def _compact(node: Any, inlined: Block) -> Any:
 
 
 def _is_schema(value: Any) -> bool:
-    """Return whether `value` limits the values of other properties, as in a typed dictionary."""
+    """Return whether `value` is a schema, for example of other properties of a dictionary."""
     return isinstance(value, dict) and bool(value)
 
 

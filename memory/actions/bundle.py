@@ -26,7 +26,7 @@ from memory.queries.files import list_memory_entries, memory_bytes, memory_state
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
-    """A file that differs from the memory's. `before` is None for a new file."""
+    """A file of the folder that differs from the memory. `before` is None for a new file."""
 
     path: str
     content: str
@@ -36,9 +36,11 @@ class ImportedFile:
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """The changes that an import would make. `kept` files, only in the memory, do not change.
+    """The changes that an import would make to the memory.
 
-    `prompt` is None if the folder has no prompt, if it is unchanged, or if it was not requested.
+    `kept` contains the files that are only in the memory: the import does not change them. `prompt`
+    is None if the folder has no prompt, if the prompt is unchanged, or if the caller did not
+    request it.
     """
 
     files: list[ImportedFile]
@@ -53,8 +55,8 @@ class ImportPlan:
 def export_memory(agent_id: str, directory: Path) -> list[str]:
     """Write the whole memory into a new directory and return the paths of its files.
 
-    Raises `InvalidRequest` if `directory` is not new or empty, and `OSError`. In both cases it
-    writes no files.
+    Raises `InvalidRequest` if `directory` exists and is not empty, and `OSError` if writing fails.
+    In both cases, no file is written.
     """
     with transaction.atomic():
         files: dict[str, str] = {}
@@ -72,8 +74,8 @@ def export_memory(agent_id: str, directory: Path) -> list[str]:
 def plan_import(agent: Agent, directory: Path, *, with_prompt: bool = False) -> ImportPlan:
     """Return the changes that an import of `directory` would make.
 
-    Raises `InvalidRequest` if any of them is impossible. The caller has checked that the person may
-    read the agent's memory.
+    Raises `InvalidRequest` if one of the changes is impossible. The caller checks beforehand that
+    the person may read the agent's memory.
     """
     try:
         folder = read_folder(directory)
@@ -112,8 +114,9 @@ def carry_out_import(
 ) -> dict[str, int]:
     """Store all changes of `plan`, or none, and return the new revisions by path.
 
-    Raises `NotAllowed`, `InvalidRequest` (code `findings`) if findings are not accepted, and
-    `Conflict` (code `stale`) if a file has changed since the plan was made.
+    Raises `NotAllowed`, `InvalidRequest` (code `findings`) if the scanner has findings and
+    `accept_findings` is False, and `Conflict` (code `stale`) if a file has changed since the plan
+    was made.
     """
     check_may_change(agent, by)
     require_accepted(plan.findings, accept_findings)
@@ -138,7 +141,7 @@ def carry_out_import(
 
 
 def _bytes_after(agent_id: str, files: list[ImportedFile]) -> int:
-    """Return the size of the knowledge files after the import, in bytes as the size rules count."""
+    """Return the total size of the knowledge files after the import, in bytes of UTF-8."""
     total = memory_bytes(agent_id)
     for file in files:
         if file.path.startswith("knowledge/"):

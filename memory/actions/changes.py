@@ -1,7 +1,8 @@
 """Changes that people make to an agent's memory directly: write, append, delete, restore.
 
-All doors for people call these functions, and the import of a folder calls `check_may_change`.
-Edits that an agent proposes use `memory.actions.edits` and an approval request instead.
+The web pages, the REST API, the CLI and the admin call these functions. The import of a folder
+calls `check_may_change`. Edits that an agent proposes use `memory.actions.edits` and an approval
+request instead.
 """
 
 from __future__ import annotations
@@ -32,11 +33,18 @@ def write_file(
     source: str,
     reason: str = "",
 ) -> int:
-    """Create or replace the file at `path`, and return its revision.
+    """Create or replace the file at `path`, and return the number of its latest revision.
 
-    Unchanged content makes no new revision. `base_revision` is the revision that `by` has seen (0:
-    no file); None accepts any. `source` names the door, as in `memory.actions.edits.Change`. Raises
-    `NotAllowed`, `InvalidRequest`, and `Conflict` (code `stale`) if the file has changed.
+    Unchanged content creates no new revision.
+
+    Args:
+        base_revision: The revision that `by` has seen; 0 if `by` saw no file. None skips the check.
+        source: Where the change came from, as in `memory.folders.Change`.
+
+    Raises:
+        NotAllowed: `by` may not change the file.
+        InvalidRequest: The path or the content is invalid.
+        Conflict: The file has changed since `base_revision` (code `stale`).
     """
     state = _current(agent, path, by, base_revision)
     if content == state.content:
@@ -151,7 +159,10 @@ def check_may_change(agent: Agent, by: AbstractBaseUser, path: str = "") -> None
 
 
 def _current(agent: Agent, path: str, by: AbstractBaseUser, base_revision: int | None) -> FileState:
-    """Return the current file. Raise unless `by` may change it and has seen `base_revision`."""
+    """Return the current state of the file, after checking that `by` may change it.
+
+    Raises `NotAllowed`, and `Conflict` (code `stale`) if the file is not at `base_revision`.
+    """
     check_may_change(agent, by, path)
     try:
         state = memory_state(agent.pk, check_writable(path), by.pk)

@@ -1,7 +1,7 @@
 """Edits of an agent's memory: previews of their results, and their execution.
 
-A decision on a memory edit makes the edit itself. Therefore, no time passes between the two in
-which the file could change, the worker could die, or somebody could cancel the run.
+The transaction that stores the decision on an edit also makes the edit. Therefore, the file cannot
+change, the worker cannot stop, and nobody can cancel the run between the two.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from memory.queries.rows import file_at, files_of
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """An edit with the content before it (None: no file) and after it (None: deleted).
+    """An edit, and the content of the file before it (None: no file) and after it (None: deleted).
 
-    `person_id` is the owner of the file, None for a file of the agent.
+    `person_id` is the owner of a file of `me/`, and None for a file of the agent.
     """
 
     edit: MemoryEdit
@@ -62,7 +62,7 @@ class Proposal:
 
 
 def propose_edit(agent_id: str, edit: MemoryEdit, person_id: int | None = None) -> Proposal:
-    """Return the result that `edit` would have on the current memory.
+    """Return the result that `edit` would have on the current memory, without storing it.
 
     `person_id` is the person whose `me/` the edit may change. Raises `InvalidRequest` if the edit
     is invalid or would change nothing.
@@ -94,9 +94,9 @@ def check_edited_content(
 def check_edited_contents(
     agent_id: str, contents: Mapping[str, str], person_id: int | None = None
 ) -> None:
-    """Raise `InvalidRequest` if the files at these paths may not have these contents together.
+    """Raise `InvalidRequest` if the memory may not contain all these contents at these paths.
 
-    With `person_id`, they are files of this person's `me/`.
+    `contents` maps paths to contents. With `person_id`, the files belong to this person's `me/`.
     """
     own: list[str] = []
     try:
@@ -113,7 +113,7 @@ def check_edited_contents(
 
 
 def record_proposal(request: ApprovalRequest, turn: int, proposal: Proposal) -> MemoryEditRequest:
-    """Store the edit that a request for approval proposes."""
+    """Store the proposed edit as the content of an approval request."""
     edit, run = proposal.edit, request.run
     return MemoryEditRequest.every.create(
         agent_id=run.agent_version.agent_id,
@@ -155,8 +155,8 @@ def is_current(request: MemoryEditRequest) -> bool:
 def apply_edit(request: MemoryEditRequest, content: str | None, *, by_id: int) -> int:
     """Make an approved edit the file's next revision and return its number.
 
-    `content` is the approved content, edited or not. Raises `Conflict` (code `stale`) if the file
-    has changed, and `InvalidRequest` if the content is invalid.
+    `content` is the approved content, which the approver may have changed. Raises `Conflict` (code
+    `stale`) if the file has changed, and `InvalidRequest` if the content is invalid.
     """
     return change_memory(
         request.agent_id,
@@ -178,8 +178,8 @@ def apply_edit(request: MemoryEditRequest, content: str | None, *, by_id: int) -
 def change_memory(agent_id: str, change: Change) -> int:
     """Store `change` as the next revision of a file and return its number.
 
-    All doors use it. The caller has checked the person's permission. Raises `InvalidRequest` and
-    `Conflict` (code `stale`).
+    Every change of a memory uses this function. The caller checks the person's permission
+    beforehand. Raises `InvalidRequest`, and `Conflict` (code `stale`) if the file has changed.
     """
     try:
         check_writable(change.path)
@@ -187,8 +187,8 @@ def change_memory(agent_id: str, change: Change) -> int:
     except (InvalidPath, MemoryRefused) as problem:
         raise _as_service_error(problem) from None
     agent = Agent.objects.get(pk=agent_id)
-    # The revisions keep the contents. The audit entry records the person and the door. Its readers
-    # do not learn the subjects of a person's own files.
+    # The revisions store the contents. The audit entry records the person and where the change came
+    # from, but not the path of a person's own file, because others read the audit log.
     personal = is_personal(change.path)
     record(
         "memory.changed",
@@ -210,9 +210,9 @@ def _stored(agent_id: str, change: Change) -> int:
 
 
 def _folder_of(path: str) -> MemoryFolder | None:
-    """Return the feature's folder that contains the file; None below knowledge/ and me/.
+    """Return the folder of another feature that contains the file; None below knowledge/ and me/.
 
-    Raises `MemoryRefused` if no installed feature has the folder.
+    Raises `MemoryRefused` if no installed feature provides the folder.
     """
     folder = folder_of(path)
     if folder is None and not path.startswith(("knowledge/", f"{PERSONAL}/")):
@@ -227,13 +227,16 @@ def _as_service_error(problem: Exception) -> ServiceError:
         return Conflict(str(problem), code="stale")
     if isinstance(problem, NoSuchFile):
         return NotFound(str(problem))
-    # Not a `Conflict`, which would mean that the file has changed since it was seen.
+    # Not a `Conflict`: clients understand that as "the file has changed since you saw it".
     code = problem.code if isinstance(problem, NameRefused) else ""
     return InvalidRequest(str(problem), code=code)
 
 
 def carry_out_edit(request: ApprovalRequest, call: ToolCall | None, by_id: int) -> list[EventDraft]:
-    """Make an approved edit, and end its call if it waits. The run and the request are locked."""
+    """Make an approved edit, and store the result of its tool call if the run waits for it.
+
+    Returns the events to append. The caller has locked the run and the request.
+    """
     edit = request.memory_edit
     content = edit.proposed_content
     changed = request.decision == Decision.EDIT
@@ -260,7 +263,10 @@ def carry_out_edit(request: ApprovalRequest, call: ToolCall | None, by_id: int) 
 
 
 def edited_content(edit: MemoryEditRequest, arguments: Any) -> str:
-    """Return the content of an edited file. Raises `InvalidRequest` for any other input."""
+    """Return the whole content that an approver entered instead of the proposed one.
+
+    Raises `InvalidRequest` unless `arguments` is `{"content": TEXT}` with a valid content.
+    """
     content = (
         arguments.get("content") if isinstance(arguments, dict) and len(arguments) == 1 else None
     )
@@ -271,7 +277,7 @@ def edited_content(edit: MemoryEditRequest, arguments: Any) -> str:
 
 
 def _told(edit: MemoryEditRequest, revision: int, edited: str | None) -> str:
-    """Return the result of the call for the model."""
+    """Return the text that the model receives as the result of its call."""
     if edit.operation == "delete":
         return f"A person approved it: {edit.path} is deleted."
     if edited is None:
@@ -288,7 +294,7 @@ def _told(edit: MemoryEditRequest, revision: int, edited: str | None) -> str:
 
 
 def check_content(content: str) -> None:
-    """Raise `InvalidEdit` for content that no file may have."""
+    """Raise `InvalidEdit` if no memory file may have this content."""
     if "\x00" in content:
         raise InvalidEdit("The content contains a NUL character: remove it.")
     try:
@@ -303,9 +309,10 @@ def check_content(content: str) -> None:
 
 
 def check_places(agent_id: str, paths: Iterable[str], person_id: int | None = None) -> None:
-    """Raise `InvalidEdit` for new files that an exported folder could not contain together.
+    """Raise `InvalidEdit` if the memory has no place for new files at `paths`.
 
-    With `person_id`, they are files of this person's `me/`.
+    The memory may be full, or a name may differ from another only in case, or a path may be a file
+    and a directory at the same time. With `person_id`, the paths are in this person's `me/`.
     """
     taken = dict.fromkeys(files_of(agent_id, person_id).values_list("path", flat=True))
     for path in paths:
@@ -336,10 +343,12 @@ def _check_place(path: str, taken: Collection[str]) -> None:
 def store_change(agent_id: str, change: Change) -> int:
     """Make `change` the file's next revision and return its number.
 
-    Raises `InvalidEdit` (size, place, no file to delete), and `Changed` if the file is not at
-    `base_revision`, also after a concurrent change. Raises `InvalidPath` for
-    a file of `me/` without its person. The caller has checked the path. An error leaves no partial
-    change.
+    The caller has checked the path. An error leaves no partial change.
+
+    Raises:
+        InvalidEdit: The content or the path is invalid, or there is no file to delete.
+        Changed: The file is not at `change.base_revision`, also after a concurrent change.
+        InvalidPath: The file is in `me/` and `change.person_id` is None.
     """
     person_id = person_at(change.path, change.person_id)
     if change.content is not None:

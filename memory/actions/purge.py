@@ -40,7 +40,7 @@ _BY_RESULT = ("grep",)
 class Purge:
     """The numbers of revisions and of decided edit requests that a purge erases.
 
-    `threads` are conversations that contain the texts, too, in their prompts, calls and requests. A
+    `threads` are conversations that also contain the texts, in their prompts, calls and requests. A
     purge does not change them: their prompts must stay the same, and people may need them. Erasing
     a conversation erases its texts.
     """
@@ -51,9 +51,10 @@ class Purge:
 
 
 def plan_purge(agent: Agent, path: str, person_id: int | None = None) -> Purge:
-    """Return the result that `purge_history` would have now, for `person_id` below `me/`.
+    """Return what `purge_history` would erase now, without erasing it.
 
-    Raises `InvalidRequest` and `NotFound`.
+    `person_id` is the owner if `path` is below `me/`. Raises `InvalidRequest` for an invalid path,
+    and `NotFound` if the file has no history.
     """
     try:
         person_at(check_writable(path), person_id)
@@ -75,7 +76,7 @@ def plan_purge(agent: Agent, path: str, person_id: int | None = None) -> Purge:
 
 @transaction.atomic
 def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str) -> Purge:
-    """Erase the contents and reasons of all states of the file except the current one.
+    """Erase the contents and reasons of all revisions of a file except the current one.
 
     The numbers, times and people of the revisions stay, and so does the current file. Decided edit
     requests lose their texts, too; pending requests keep them. The audit log records the person and
@@ -83,8 +84,8 @@ def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str)
     """
     check_may_change(agent, by, path)
     person_id = reader_of(by, path)
-    # Two concurrent changes of a file exclude each other by the number of the next revision; a
-    # purge leaves the latest one alone if it is the current file.
+    # Two concurrent changes of a file cannot both succeed, because each creates the revision with
+    # the next number. A purge does not touch the latest revision if it is the current file.
     list(revisions_at(agent.pk, path, person_id).select_for_update().values("pk"))
     found = plan_purge(agent, path, person_id)
     overwrite_deleted_bytes()
@@ -92,7 +93,7 @@ def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str)
     _revisions(agent, path, person_id).update(
         content=None, sha256="", size_bytes=0, reason="", purged_at=now
     )
-    # The same texts are in the requests for approval.
+    # The approval requests contain the same texts.
     decided = list(_requests(agent, path, person_id).values_list("approval", flat=True))
     ApprovalRequest.objects.filter(pk__in=decided).update(
         input={}, edited_input=None, reason="", prompt=""
@@ -143,9 +144,9 @@ def _conversations_with(
 ) -> list[str]:
     """Return the ids of threads that contain a text of the file between two moments.
 
-    These are threads with the text or its description in a prompt, with calls that read or write
-    the file, or with runs that proposed a change of it. `person_id` is the owner of a file in `me`;
-    only this person's conversations contain it. `until` None: the file is deleted.
+    A thread counts if a prompt contains the text or its description, if a call reads or writes the
+    file, or if a run proposed a change of it. Only the owner's conversations contain a file of
+    `me/`: `person_id` is the owner. `until` is None if the file is deleted.
     """
     epochs = Epoch.objects.annotate(text=Cast("head", TextField())).filter(
         _in_prompt(path), agent_version__agent=agent_id, created_at__gte=since
@@ -170,7 +171,7 @@ def _conversations_with(
 
 
 def _in_prompt(path: str) -> Q:
-    """Return a filter of prompts with the file: as `memory.middleware` writes them."""
+    """Return a filter for prompts that contain the file's path as `memory.middleware` writes it."""
     if path in (ALWAYS, PERSONAL_ALWAYS):
         whole = Q(text__contains=f"{path} is loaded in each conversation")
         return whole | Q(text__contains=f"{path} (its beginning")

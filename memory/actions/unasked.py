@@ -1,4 +1,4 @@
-"""Save edits of an agent without asking, if its owner has allowed this."""
+"""Save an agent's edits without an approval request, if its owner has allowed this."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _TRIES = 5
 
 
 def may_save_unasked(run: Run, spec: AgentSpec, edit: MemoryEdit) -> bool:
-    """Return whether an edit needs no decision by a person. Raises `InvalidRequest`."""
+    """Return whether `edit` may be saved without a person's decision.
+
+    Raises `InvalidRequest` if the edit itself is invalid.
+    """
     if spec.option(MemoryOptions).memory_saving != "save" or _policy_asks(spec):
         return False
     if edit.operation == "delete" or edit.path == ALWAYS or not edit.path.startswith("knowledge/"):
@@ -40,9 +43,10 @@ def may_save_unasked(run: Run, spec: AgentSpec, edit: MemoryEdit) -> bool:
 
 
 def save_unasked(run: Run, edit: MemoryEdit) -> None:
-    """Make the edit in the transaction of its call's result.
+    """Save the edit in the transaction that stores the result of its tool call.
 
-    It is stored like an edit that a person has approved, with its reason and its sources.
+    The edit gets a revision with its reason and its sources, like an edit that a person approved.
+    Raises `Conflict` (code `stale`) if other runs keep changing the file.
     """
     agent_id = run.agent_version.agent_id
     for _ in range(_TRIES):
@@ -87,7 +91,7 @@ def _store(run: Run, proposal: Proposal) -> int:
 
 
 def _policy_asks(spec: AgentSpec) -> bool:
-    """Return whether the agent's policy has terms for requests to change the memory."""
+    """Return whether the agent's policy requires decisions on changes of the memory."""
     if spec.approvals_needed > 1 or not spec.self_approval or spec.interrupt_on.get(TOOL):
         return True
     return any(

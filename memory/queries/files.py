@@ -1,4 +1,4 @@
-"""One file of an agent's memory with its content, for people at every door."""
+"""Queries for one file of an agent's memory with its content, for pages, API and CLI."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ShownFile:
 def memory_file(agent_id: str, path: str, person_id: int | None = None) -> ShownFile | None:
     """Return the file at `path`, None if it does not exist. Raises `memory.paths.InvalidPath`.
 
-    Here and below, `person_id` is the reader, the owner of the files in `me/`.
+    In this module, `person_id` is the reader, who owns the files in `me/`.
     """
     check_path(path)
     state = memory_state(agent_id, path, person_id)
@@ -69,7 +69,7 @@ def memory_file(agent_id: str, path: str, person_id: int | None = None) -> Shown
 
 
 def _updated_at(agent_id: str, path: str, person_id: int | None) -> datetime | None:
-    """Return when the file got its content; for the settings, when their last version was made."""
+    """Return when the file got its content; for a settings file, when the agent last changed."""
     if path in READ_ONLY:
         version = AgentVersion.objects.filter(agent_id=agent_id).order_by("-number").first()
         return version.created_at if version else Agent.objects.get(pk=agent_id).updated_at
@@ -80,7 +80,7 @@ def _updated_at(agent_id: str, path: str, person_id: int | None) -> datetime | N
 
 
 def memory_state(agent_id: str, path: str, person_id: int | None = None) -> FileState:
-    """Return the current file at `path`. Raises `memory.paths.InvalidPath` for an invalid path.
+    """Return the current state of the file at `path`. Raises `memory.paths.InvalidPath`.
 
     The two read-only files have no revision.
     """
@@ -95,9 +95,9 @@ def memory_state(agent_id: str, path: str, person_id: int | None = None) -> File
 
 
 def _tools_json(agent_id: str) -> str:
-    """Return the agent's profile and the tools of its next run.
+    """Return tools.json: the agent's profile and the tools of its next run.
 
-    The tools are null if the definition cannot be used at present.
+    The tools are null if the agent's definition is invalid at present.
     """
     agent = Agent.objects.get(pk=agent_id)
     tools: list[dict[str, str]] | None = None
@@ -144,9 +144,9 @@ def list_memory_entries(
 
 
 def memory_revisions(agent_id: str, path: str, person_id: int | None = None) -> list[RevisionEntry]:
-    """Return every state of the file at `path`, the latest first.
+    """Return all revisions of the file at `path`, the latest first.
 
-    The two read-only files have none. Raises `memory.paths.InvalidPath`.
+    The two read-only files have no revisions. Raises `memory.paths.InvalidPath`.
     """
     check_path(path)
     approvals = _approvals_by_revision(agent_id, path, person_id)
@@ -174,7 +174,7 @@ def memory_revisions(agent_id: str, path: str, person_id: int | None = None) -> 
 
 
 def _approvals_by_revision(agent_id: str, path: str, person_id: int | None) -> dict[int, str]:
-    """Return the decided requests by the revision that each has made, of this file of this person.
+    """Map each revision of a file to the id of the approval request that led to it.
 
     An approved edit either makes the revision after its base revision, or is refused.
     """
@@ -191,7 +191,7 @@ def _approvals_by_revision(agent_id: str, path: str, person_id: int | None) -> d
 def revision_content(
     agent_id: str, path: str, number: int, person_id: int | None = None
 ) -> str | None:
-    """Return the file at a revision, None if that revision deleted it.
+    """Return the content of the file at a revision, None if that revision deleted the file.
 
     Raises `memory.paths.InvalidPath`, `memory.errors.NoSuchFile`, and `memory.errors.Purged`.
     """
@@ -212,7 +212,7 @@ def revision_content(
 
 
 def file_state(agent_id: str, path: str, person_id: int | None = None) -> FileState:
-    """Return the current file. `path` is a checked path."""
+    """Return the current state of the file at `path`, which the caller has checked."""
     latest = (
         revisions_at(agent_id, path, person_id)
         .order_by("-number")
@@ -223,6 +223,9 @@ def file_state(agent_id: str, path: str, person_id: int | None = None) -> FileSt
 
 
 def memory_bytes(agent_id: str, person_id: int | None = None, *, without: str = "") -> int:
-    """Return the size of an agent's files, or of a person's, without the file at `without`."""
+    """Return the total size in bytes of an agent's files, or of a person's with `person_id`.
+
+    The file at `without` does not count.
+    """
     files = files_of(agent_id, person_id).exclude(path=without)
     return files.aggregate(total=Sum("size_bytes"))["total"] or 0

@@ -25,9 +25,10 @@ _MARKS = re.compile(r"^(?:[#>*+-]+|\d+[.)])[ \t]+")
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """`index` has lines. `always` is the start of the file that every prompt contains.
+    """The knowledge that a prompt shows.
 
-    `left_out`: files without a line. `is_cut`: `always` is not the whole file.
+    `index` has one line for each listed file, and `left_out` is the number of files without a line.
+    `always` is the start of the file that every prompt contains; `is_cut` if the rest is missing.
     """
 
     index: Sequence[str] = ()
@@ -58,9 +59,9 @@ def knowledge_of(agent_id: str, person_id: int | None = None) -> Knowledge:
 
 
 def description_of(text: str) -> str:
-    """Return a description of a file from its start, in one line.
+    """Return a description of a file in one line, from the start of its text.
 
-    This is `description:` of a front matter, or else the first line with text.
+    The description is `description:` in the front matter, or else the first line with text.
     """
     lines = text.splitlines()
     if lines and lines[0].strip() == "---":
@@ -77,9 +78,10 @@ def description_of(text: str) -> str:
 def changes_since(
     agent_id: str, since: datetime, *, thread_id: str, person_id: int | None = None
 ) -> list[str]:
-    """Return the changed files of `knowledge/` and of the person, except those this thread knows.
+    """Return the paths of files that have changed since a moment, marked if deleted.
 
-    These are the changes of its runs, without requests for which no run has waited.
+    Changes that the thread `thread_id` knows are omitted: its own saved edits, and those for whose
+    approval its run waited. With `person_id`, the files of this person's `me/` count, too.
     """
     unasked = Q(edit_request__approval=None)
     waited = Q(edit_request__approval__tool_call__isnull=False)
@@ -109,7 +111,7 @@ def _line(path: str, description: str) -> str:
 
 
 def _fitting(lines: Sequence[str]) -> list[str]:
-    """Return the first lines that fit into the index."""
+    """Return the first lines that together fit into `INDEX_BYTES`."""
     left = INDEX_BYTES
     fitting = []
     for line in lines:
@@ -121,7 +123,7 @@ def _fitting(lines: Sequence[str]) -> list[str]:
 
 
 def _cut(text: str) -> str:
-    """Return the first lines that fit, or the start of the first line."""
+    """Return the first lines of `text` that fit into `ALWAYS_BYTES`, at least a part of one."""
     data = text.encode()
     if len(data) <= ALWAYS_BYTES:
         return text

@@ -1,4 +1,4 @@
-"""Sources of the text that a run has read, for the person who decides on its proposals."""
+"""Sources of the text that a run has read, shown to the approver of its proposals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMING = ("path", "file_path", "url", "command", "code", "query", "sql", "task"
 
 
 def untrusted_sources(run: Run) -> list[dict[str, Any]]:
-    """Return `[{step, tool, source}]` of calls with results that others may have written.
+    """Return `[{step, tool, source}]` of calls whose results may contain text of other people.
 
     The calls are those of the thread, the latest first. Each source occurs once; the last entry
     contains the number of further sources.

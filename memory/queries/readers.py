@@ -13,9 +13,9 @@ are other programs, and agents write the tasks of subagents.
 
 
 def personal_reader(run: Run) -> int | None:
-    """Return the owner of `run`, or None if the run must not read the owner's `me/`.
+    """Return the id of the owner of `run`, or None if the run must not read the owner's `me/`.
 
-    All runs of the thread count, because its prompt and messages stay.
+    All runs of the thread count, because the prompt and the messages of the thread stay.
     """
     thread = run.thread
     if run.parent_id is not None or thread.root_id is not None or run.trigger is not None:

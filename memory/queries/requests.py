@@ -1,4 +1,4 @@
-"""A request to change the memory as every door shows it, with the scanner's findings."""
+"""An edit request in the form that pages and API show, with the scanner's findings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ NOTE = "note"
 
 
 def shown_edit(edit: MemoryEditRequest) -> dict[str, Any]:
-    """Return `path, operation, current_content, proposed_content, reason, suspicious_flags`.
+    """Return an edit request with its texts and the scanner's findings, as JSON values.
 
+    The keys are path, operation, current_content, proposed_content, reason and suspicious_flags.
     `current_content` is None for a new file. `proposed_content` is None for a deletion, and
     otherwise the whole file after the change, for every operation.
     """
@@ -34,7 +35,10 @@ def shown_edit(edit: MemoryEditRequest) -> dict[str, Any]:
 
 
 def suspicious_flags(content: str | None) -> list[dict[str, str]]:
-    """Return `{pattern, match, description, severity}` of each warning or danger in `content`."""
+    """Return the scanner's warnings and dangers in `content`, without its notes.
+
+    Each has the keys pattern, match, description and severity.
+    """
     return [dict(flag) for flag in _flags(content)] if content else []
 
 

@@ -1,4 +1,4 @@
-"""The permissions to change an agent's memory, and one's own with this agent."""
+"""Permissions to change an agent's memory, and a person's own memory with this agent."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def may_change_memory(user: AbstractBaseUser, agent: Agent) -> bool:
 
 
 def may_change_file(user: AbstractBaseUser, agent: Agent, path: str) -> bool:
-    """Return whether `user` may change the file at `path`. `me/` is the user's own."""
+    """Return whether `user` may change the file at `path`. Everybody may change their own `me/`."""
     if is_personal(path):
         return agents_for(user).filter(pk=agent.pk).exists()
     return may_change_memory(user, agent)
 
 
 def reader_of(user: AbstractBaseUser, path: str) -> int | None:
-    """Return the person of a change: the user below `me/`, None elsewhere."""
+    """Return the owner of a file that `user` reads: the user's id below `me/`, None elsewhere."""
     return user.pk if is_personal(path) else None

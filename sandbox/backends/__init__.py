@@ -1,4 +1,4 @@
-"""The files of an agent behind one protocol; see `protocol` for the interface of a backend."""
+"""Backends: storages for an agent's files behind one interface, which `protocol` defines."""
 
 from sandbox.backends.adapted import AdaptedBackend
 from sandbox.backends.composite import CompositeBackend

@@ -1,6 +1,7 @@
-"""Backends of programs: any object with the six file tools, as a backend of Vel.
+"""Adapter for backends that a program provides: any object with the six file tools.
 
-The code of a program can raise, hang, and return anything. Every outcome becomes a result.
+The program's code can raise, hang, and return anything. The adapter converts every outcome to a
+result of a tool.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _READ_ONLY = "read-only here. Put your results into your answer."
 
 
 def missing_methods(backend: object) -> list[str]:
-    """Return why an object is not a backend: the methods that it lacks or that cannot be called."""
+    """Return the file tools that `backend` lacks, or has as attributes that cannot be called."""
     found = []
     for name in SIX_TOOLS:
         method = getattr(backend, name, None)
@@ -71,10 +72,11 @@ def directly(function: Callable[[], T]) -> T:
 
 
 class AdaptedBackend(FileTools):
-    """A program's object with the six file tools (FilesystemBackend).
+    """Backend of Vel that wraps a program's object with the six file tools (FilesystemBackend).
 
-    Its tools are called with canonical absolute paths, through `call`. The methods for bytes use
-    read_bytes and write_bytes of the object if it has them; otherwise they are limited to text.
+    The adapter calls the object's tools with canonical absolute paths, through `call`. Its methods
+    for bytes use read_bytes and write_bytes of the object, and are limited to text if the object
+    lacks them.
     """
 
     has_own_tools = True
@@ -96,7 +98,7 @@ class AdaptedBackend(FileTools):
         self.supports_python = runs and "execute_python" in self._has
 
     def with_call(self, call: Call, *, read_only: bool = False) -> AdaptedBackend:
-        """Return the same files, called in another way."""
+        """Return a backend of the same files that calls the program's tools with `call`."""
         return AdaptedBackend(self.inner, call, read_only=read_only or not self.supports_write)
 
     @reports_errors
@@ -152,7 +154,7 @@ class AdaptedBackend(FileTools):
         return self._tool("grep", f"(?i){pattern}", start, include)
 
     def execute(self, command: str, timeout: float | None = None) -> Result:
-        """Run a command where the files are. Raises SandboxUnavailable."""
+        """Run a command on the machine that has the files. Raises SandboxUnavailable."""
         return self._run("execute", command, timeout)
 
     def execute_python(self, code: str, timeout: float | None = None) -> Result:
@@ -215,7 +217,7 @@ class AdaptedBackend(FileTools):
         raise changed(path)
 
     def _theirs(self, path: str) -> str:
-        """Return the canonical path with the characters that the program's names have."""
+        """Return the path for the program: with real characters instead of Vel's escapes."""
         return meant(self.resolve(path))
 
     def _check_writable(self, path: str) -> None:
@@ -223,7 +225,7 @@ class AdaptedBackend(FileTools):
             raise ReadOnlyPath(_READ_ONLY, self.resolve(path))
 
     def _entries(self, path: str) -> list[Entry]:
-        """Return the entries of a directory. Raises FileError if it cannot be listed."""
+        """Return the entries of a directory. Raises FileError if the program cannot list it."""
         result = self._require(self._tool("ls", meant(path)), path)
         given = result.get("entries")
         if not isinstance(given, list):
@@ -233,7 +235,7 @@ class AdaptedBackend(FileTools):
             name = item.get("name") if isinstance(item, dict) else None
             name = name.rstrip("/") if isinstance(name, str) else ""
             if name in ("", ".", "..") or "/" in name:
-                continue  # no path names it
+                continue  # no path can name the file
             size = item.get("size")
             kind = _TYPES.get(item.get("type"), "other")
             is_size = isinstance(size, int) and size >= 0
@@ -256,7 +258,10 @@ class AdaptedBackend(FileTools):
         return data
 
     def _text(self, path: str, most: int) -> str:
-        """Return a text file from the pages of read_file, without the numbers of lines."""
+        """Return the content of a text file, joined from the pages of the program's read_file.
+
+        Line numbers are removed.
+        """
         found = self.stat(path)
         if found is None:
             raise FileMissing("no such file. List its parent with ls.", path)
@@ -280,7 +285,7 @@ class AdaptedBackend(FileTools):
                 raise FileAccessFailed(f"read_file of {self.name} returned an empty page.", path)
 
     def _require(self, result: Result, path: str) -> Result:
-        """Return a result. Raises the FileError of an error result."""
+        """Return `result` unless it is an error result, for which it raises the FileError."""
         if "error" not in result:
             return result
         text = str(result["error"])
@@ -299,7 +304,7 @@ class AdaptedBackend(FileTools):
         return {parameter: value}
 
     def _tool(self, method: str, *arguments: Any, **named: Any) -> Result:
-        """Return what a tool of the program returns, as JSON values."""
+        """Call a tool of the program, and return its result as JSON values."""
 
         def call() -> Result:
             value = getattr(self.inner, method)(*arguments, **named)
@@ -313,7 +318,7 @@ class AdaptedBackend(FileTools):
         return self._tool(method, source, timeout)
 
     def _guarded(self, method: str, function: Callable[[], T]) -> T | Result:
-        """Call a function of the program. Its failure is an error result."""
+        """Call a function of the program. Return an error result if the function fails."""
         try:
             return cast(T, self._call(function))
         except FileError as error:

@@ -1,4 +1,4 @@
-"""One tree of several backends: the path prefix selects the backend."""
+"""Backend that combines several backends into one tree: the path prefix selects the backend."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from sandbox.errors import FileError, IsDirectory, SandboxSetupError, SandboxUna
 
 
 class CompositeBackend(FileTools):
-    """`default`, with other backends mounted over it: `routes` maps each path to a backend.
+    """Backend `default` with other backends mounted over it; `routes` maps paths to backends.
 
     The longest matching path is used. A mounted backend sees paths relative to its mount, with `/`
     for the mount itself. Results and errors have the paths of the whole tree. Directories on the
     way to a mount exist automatically. Files of `default` under a mount are hidden.
 
-    `aside` are mounts that a search of the whole tree does not enter, with files that are not the
-    user's. A search that starts in them, or in a directory above them, does.
+    `aside` lists mounts with files that are not the user's. A search of the whole tree does not
+    enter these mounts; a search that starts in them, or in a directory directly above them, does.
 
     Each backend is one of Vel's, or any object with the six file tools (FilesystemBackend), whose
     own tools are then used for its files. Commands, if `default` supports them, see only the files
@@ -256,7 +256,10 @@ class CompositeBackend(FileTools):
         return self._executing().execute_python(code, timeout)
 
     def _own(self, path: str, call: Callable[[FileBackend, str], Result]) -> Result | None:
-        """Call a tool of the backend for `path`. None if its tools are those of all backends."""
+        """Call a tool of the backend for `path`, if the backend has tools of its own.
+
+        Returns None for a backend whose tools are those of `FileTools`.
+        """
         path = self.resolve(path)
         mount = self._mount_of(path)
         backend = self._mounts[mount] if mount else self._default
@@ -265,7 +268,10 @@ class CompositeBackend(FileTools):
         return _with_paths(call(backend, path[len(mount) :] or "/"), mount)
 
     def _adapted(self, path: str) -> tuple[AdaptedBackend, str] | None:
-        """Return the program's backend that contains `path`, and its mount."""
+        """Return the program's backend that contains `path`, and its mount.
+
+        Returns None if a backend of Vel contains `path`.
+        """
         mount = self._mount_of(path)
         backend = self._mounts[mount] if mount else self._default
         return (backend, mount) if isinstance(backend, AdaptedBackend) else None
@@ -279,7 +285,7 @@ class CompositeBackend(FileTools):
         return CompositeBackend(self._default, routes, aside=self._aside)
 
     def _mount_of(self, path: str) -> str:
-        """The mount that `path` is in, "" for the default."""
+        """Return the mount that contains `path`; "" if `default` contains it."""
         found = (mount for mount in self._mounts if paths.is_within(path, mount))
         return max(found, key=len, default="")
 
@@ -290,9 +296,9 @@ class CompositeBackend(FileTools):
 
     @contextmanager
     def _inside(self, path: str) -> Iterator[tuple[FileBackend, str]]:
-        """Yield the backend for `path`, and its own name for the path.
+        """Yield the backend for `path`, and the path as that backend knows it.
 
-        Errors of the backend get the path outside.
+        Errors of the backend get the path in the whole tree.
         """
         mount = self._mount_of(path)
         inner = path[len(mount) :] or "/"
@@ -312,7 +318,7 @@ class CompositeBackend(FileTools):
 
 
 def file_backend(backend: Any) -> FileBackend:
-    """Return one of Vel's backends as it is, and a program's object as an AdaptedBackend.
+    """Return a backend of Vel unchanged, or a program's object wrapped in an AdaptedBackend.
 
     Raises SandboxSetupError for an object without the six file tools.
     """
@@ -320,7 +326,7 @@ def file_backend(backend: Any) -> FileBackend:
 
 
 def _with_paths(result: Result, mount: str) -> Result:
-    """Return a result of a backend with the paths of the whole tree."""
+    """Return a result of a mounted backend with the paths of the whole tree."""
     if not mount:
         return result
     moved = dict(result)
@@ -350,12 +356,12 @@ def _texts(value: Any) -> list[str]:
 
 
 def _below(path: str, directory: str) -> list[str]:
-    """The parts of `path` after `directory`."""
+    """Return the parts of `path` after `directory`."""
     return path[len(directory.rstrip("/")) + 1 :].split("/")
 
 
 def _is_hidden(entry: Entry, mounts: list[str]) -> bool:
-    """Whether a mount replaces `entry`, or needs a directory where `entry` is a file."""
+    """Return whether a mount replaces `entry`, or needs a directory where `entry` is a file."""
     return any(
         paths.is_within(entry.path, mount)
         or (entry.type != "directory" and paths.is_within(mount, entry.path))

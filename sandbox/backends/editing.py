@@ -17,7 +17,7 @@ class Edit:
     text: str
     replacements: int
     lines_changed: int
-    """Lines that the replacements touched, before or after; the larger number."""
+    """The number of lines that the replacements touched: the larger of before and after."""
 
 
 def replace_text(text: str, old: str, new: str, *, replace_all: bool, max_length: int) -> Edit:
@@ -61,9 +61,9 @@ def _uses_crlf_only(text: str) -> bool:
 
 
 def _matching_line_breaks(text: str, old: str, new: str) -> tuple[str, str]:
-    """`old` and `new` with the file's own line breaks, if they match better."""
+    """Return `old` and `new` with the file's own line breaks, if they match better."""
     if len(old) > 2 * len(text):
-        return old, new  # with any line breaks it is longer than the file
+        return old, new  # with other line breaks, `old` is longer than the file
     crlf_old = _with_crlf(old)
     if _uses_crlf_only(text) or crlf_old in text:
         return crlf_old, _with_crlf(new)

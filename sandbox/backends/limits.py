@@ -1,4 +1,4 @@
-"""Limits of file operations: how much work a hostile tree can cause on the host."""
+"""Limits of file operations: the most work that a hostile tree can cause on the host."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ MAX_DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """Sizes in bytes, times in seconds, lengths in characters."""
+    """Limits of the file tools: sizes in bytes, times in seconds, lengths in characters."""
 
     read_output: int = 50_000
-    """The content that one read_file returns."""
+    """The size of the content that one read_file returns."""
     line: int = 2_000
-    """The length of one line in read_file; the rest of a longer line is left out."""
+    """The length of one line in read_file; the rest of a longer line is omitted."""
     scan: int = 64 * 1024**2
-    """How much of a file read_file and content_hash read."""
+    """The size of the part of a file that read_file and content_hash read."""
     edit: int = 10 * 1024**2
     """The largest file that edit_file and write_file accept."""
     directory: int = 10_000
-    """Entries that ls and walks read from one directory."""
+    """The number of entries that ls and walks read from one directory."""
     output: int = 100_000
-    """The names and lines that one ls, glob or grep returns."""
+    """The size of the names and lines that one ls, glob or grep returns."""
     own_result: int = 1_000_000
-    """The characters that one tool of a program's backend returns."""
+    """The number of characters that one tool of a program's backend returns."""
     listing: int = 1_000
-    """Entries that one ls returns."""
+    """The number of entries that one ls returns."""
     glob_matches: int = 1_000
     grep_matches: int = 100
     grep_total: int = 1_000
@@ -41,7 +41,7 @@ class FileLimits:
 
 
 class WalkLimit:
-    """The remaining limits of one search. `cut` says why its results are incomplete, if so."""
+    """The remaining limits of one search. `cut` is the reason for incomplete results, or empty."""
 
     def __init__(self, limits: FileLimits) -> None:
         self._entries = limits.search_entries

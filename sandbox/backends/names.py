@@ -1,7 +1,7 @@
-r"""File names as text that hides nothing and that can be converted back to the same name.
+r"""File names as text in which every character is visible, and the way back to the name.
 
 An agent chooses the names in its directories. Line breaks, escape sequences and direction marks
-could forge a listing, so they are written as `\u202e`, as in JSON and in bash's $'…'.
+could forge a listing. Therefore, they are written as `\u202e`, as in JSON and in bash's $'…'.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ NOTE = (
 
 
 def shown(path: str) -> str:
-    r"""Write every unseen character as an escape. Text that looks like one gets `\u005c`."""
+    r"""Return `path` with every invisible character as an escape, such as `\u202e`.
+
+    A backslash that looks like the start of an escape becomes `\u005c`.
+    """
     path = _ESCAPE.sub(lambda found: rf"\u005c{found[0][1:]}", path)
     return _UNSEEN.sub(lambda found: _escape(ord(found[0])), path)
 
 
 def meant(path: str) -> str:
-    """Reverse `shown`. Escapes of other characters are not changed."""
+    """Return the path from which `shown` made `path`. Escapes of visible characters stay."""
     return _ESCAPE.sub(_character, path)
 
 

@@ -1,8 +1,8 @@
-"""Unicode's normal forms in linear time, for any text.
+"""Unicode normalisation in linear time, for any text.
 
-The marks on one letter are sorted by their class. `unicodedata` does this in quadratic time: hours
-for a megabyte of marks. No script uses more than `MOST_MARKS` on a letter (UAX #15, stream-safe
-text), so further marks are left out.
+`unicodedata` sorts the combining marks on a letter in quadratic time: hours for a megabyte of
+marks. No script uses more than `MOST_MARKS` on a letter (UAX #15, stream-safe text), so further
+marks are omitted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TOO_MANY = LatePattern(rf"(\pM{{{MOST_MARKS}}})\pM+")
 
 
 def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """Return `text` in the normal form, with at most `MOST_MARKS` marks in a row."""
+    """Return `text` in a normal form, with at most `MOST_MARKS` combining marks in a row."""
     return text if text.isascii() else unicodedata.normalize(form, _with_fewer_marks(text))
 
 

@@ -1,4 +1,4 @@
-"""Convert errors of the operating system to FileErrors with a solution."""
+"""Conversion of errors of the operating system to FileErrors that say what to do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def not_a_file(mode: int, path: str) -> FileError:
 
 @contextmanager
 def as_file_errors(path: str) -> Iterator[None]:
-    """Convert an OSError from a system call on the tree to a FileError."""
+    """Raise a FileError about `path` instead of an OSError of the block."""
     try:
         yield
     except OSError as error:

@@ -1,8 +1,6 @@
-"""Compile an agent's glob patterns to a linear-time matcher.
+"""Patterns of an agent (globs and regular expressions), matched in linear time with RE2.
 
-Regular expressions with a matching time that is linear in the text: RE2.
-
-Python's `re` backtracks, so `(a+)+$` from an agent would block a worker for years. RE2 also
+Python's `re` backtracks, so that `(a+)+$` from an agent would block a worker for years. RE2 also
 releases the interpreter lock while it matches.
 """
 
@@ -19,14 +17,15 @@ _MAGIC = frozenset("*?[{")
 
 
 class GlobPattern:
-    """`*` and `?` match within a name, `**` spans directories; `[a-z]`, `[!a]`, `{a,b}` work.
+    """A glob pattern, compiled. `*` and `?` match within a name, and `**` spans directories.
 
-    Dot files match like other files. `prefix` is the leading parts without wildcards, `depth` the
-    number of levels below it that can match (None: any number).
+    `[a-z]`, `[!a]` and `{a,b}` work as in bash. Files with a leading dot match like other files.
+    `prefix` is the leading parts without wildcards, and `depth` the number of levels below it that
+    can match (None: any number).
     """
 
     def __init__(self, source: str, *, split_prefix: bool = True) -> None:
-        """Without `split_prefix`, the prefix is empty and the leading parts are matched as well.
+        """Compile `source`. Without `split_prefix`, `prefix` is empty.
 
         Raises InvalidRequest for `..` and for patterns that are too long or empty.
         """
@@ -47,12 +46,12 @@ class GlobPattern:
         self._compiled = compile_linear(f"(?s:{_expression(rest)})")
 
     def matches(self, relative: str) -> bool:
-        """Whether `relative`, a path below the prefix, matches as a whole."""
+        """Return whether `relative`, a path below the prefix, matches as a whole."""
         return self._compiled.fullmatch(relative.encode()) is not None
 
 
 def _split(source: str) -> list[str]:
-    """Split at slashes that are not inside braces."""
+    """Return the parts of a pattern between slashes, except slashes inside braces."""
     parts, depth, start = [], 0, 0
     for index, character in enumerate(source):
         if character == "{":
@@ -108,7 +107,10 @@ def _translate(part: str) -> str:
 
 
 def _class_end(part: str, start: int) -> int | None:
-    """The index of the `]` that closes a class. A `]` in first position is an ordinary member."""
+    """Return the index of the `]` that closes a class; None if there is no such `]`.
+
+    A `]` in first position is an ordinary member of the class.
+    """
     first = start + 1 if part[start : start + 1] in ("!", "^") else start
     end = part.find("]", first + 1)
     return None if end == -1 else end
@@ -134,7 +136,7 @@ _MAX_BLOCK = 256 * 1024
 
 
 def compile_linear(source: str, *, ignore_case: bool = False, one_line: bool = False) -> Any:
-    """Compile `source` to an RE2 object for bytes. With `one_line` it never matches a line break.
+    """Compile `source` to an RE2 object for bytes; with `one_line`, no match has a line break.
 
     Raises InvalidRequest for syntax that RE2 does not support and for patterns that are too large.
     """
@@ -157,7 +159,10 @@ def compile_linear(source: str, *, ignore_case: bool = False, one_line: bool = F
 
 
 class LatePattern:
-    """A pattern of Vel itself, which RE2 compiles when it is first used: that takes 1 to 6 ms."""
+    """A pattern that RE2 compiles at its first use, because compiling takes 1 to 6 ms.
+
+    Only for patterns in Vel's own code: a wrong pattern is found late.
+    """
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -181,24 +186,24 @@ def require_plain(source: str) -> None:
 
 
 class LinePattern:
-    """A pattern for a search in lines: `^` and `$` match the ends of a line.
+    """A pattern for a search in lines: `^` and `$` match at the ends of each line.
 
-    `block` is the size in bytes of the text for one search, chosen so that the search takes about
-    half a second with the worst accepted pattern.
+    `block` is the size in bytes of the text for one search. The worst accepted pattern takes about
+    half a second for a block.
     """
 
     def __init__(self, source: str, *, ignore_case: bool = False) -> None:
         require_plain(source)
         if "\n" in source:
             raise InvalidRequest("the pattern contains a line break. grep searches single lines.")
-        # First without the group: a stray `)` must not close the group that makes it multi-line.
+        # Compile it without the group first: a stray `)` must not close the multi-line group.
         compile_linear(source, ignore_case=ignore_case)
         self._compiled = compile_linear(f"(?m:{source})", ignore_case=ignore_case, one_line=True)
         size = max(1, self._compiled.programsize)
         self.block = max(_MIN_BLOCK, min(_MAX_BLOCK, _MAX_STEPS // size))
 
     def search(self, text: bytes, start: int = 0) -> tuple[int, int] | None:
-        """The first match at or after `start` as (start, end)."""
+        """Return the first match at or after `start` as (start, end); None if there is no match."""
         match = self._compiled.search(text, start)
         return None if match is None else match.span()
 

@@ -1,4 +1,4 @@
-"""Convert the values that a program returns to JSON of a limited size."""
+"""Conversion of values that a program returns to JSON of a limited size."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _MOST_INT = 2**63
 
 
 class NotPlain(Exception):
-    """The value cannot be a result. The message continues "it returned …"."""
+    """Raised for a value that cannot be a result. The message completes "it returned …"."""
 
 
 def plain_result(value: Any, most: int) -> Result:
-    """Return a copy of a dictionary, with at most about `most` characters. Raises NotPlain."""
+    """Return a copy of a dictionary with at most about `most` characters. Raises NotPlain."""
     if not isinstance(value, dict):
         if hasattr(value, "close") and hasattr(value, "__await__"):
             value.close()
@@ -25,7 +25,10 @@ def plain_result(value: Any, most: int) -> Result:
 
 
 def text_of(error: BaseException, most: int) -> str:
-    """Return the text of an exception. Its own code can fail."""
+    """Return the text of an exception, with at most `most` characters.
+
+    If the exception's own code fails, returns a note about that.
+    """
     try:
         return _clean(str(error)[:most])
     except Exception as problem:  # noqa: BLE001  # code of a program

@@ -1,9 +1,9 @@
-"""The interface of all file backends: the agent's six tools as dicts, and bytes for the harness.
+"""Interfaces of all file backends: six tools for the agent, and methods for bytes for Vel.
 
 The six tools (`ls` to `grep`) never raise for errors that an agent can cause. They return
-`{"error": "…"}`, which says what is wrong and what to do. The byte-level methods raise
-`sandbox.errors.FileError`. Paths are relative to `cwd`, or absolute in the backend's own
-namespace; results have absolute paths.
+`{"error": "…"}`, which says what is wrong and what to do. The methods for bytes raise
+`sandbox.errors.FileError`. Paths are relative to `cwd`, or absolute in the backend's own namespace;
+results have absolute paths.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """`size` in bytes, `modified` in seconds since 1970; `version` changes with the content."""
+    """Metadata of a file: `size` in bytes, `modified` in seconds since 1970.
+
+    `version` changes whenever the content changes.
+    """
 
     type: FileType
     size: int = 0
@@ -80,15 +83,15 @@ class OpenedFile:
 
 
 class FilesystemBackend(Protocol):
-    """Files of a program, in any storage. An agent can work with them.
+    """Interface of a program's own file storage, which an agent can work with.
 
     docs/guides/python.md#backends has an example.
 
-    Paths are absolute, and `/` is the top. Each method returns JSON values, and `{"error": TEXT}`
-    if it did nothing. A method may have more parameters, which are used then: `line_offset` of
-    read_file, `replace_all` of edit_file, `path` of glob, `ignore_case` of grep. A backend may also
-    have `read_bytes(path, max_bytes)` and `write_bytes(path, data)` for binary files, and
-    `execute(command, timeout)` and `execute_python(code, timeout)`, unless its attribute
+    Paths are absolute, and `/` is the top directory. Each method returns JSON values, and
+    `{"error": TEXT}` if it failed and changed nothing. Vel also uses these optional parameters:
+    `line_offset` of read_file, `replace_all` of edit_file, `path` of glob, `ignore_case` of grep. A
+    backend may also have `read_bytes(path, max_bytes)` and `write_bytes(path, data)` for binary
+    files, and `execute(command, timeout)` and `execute_python(code, timeout)`, unless its attribute
     `supports_execute` is False.
 
     >>> def first_lines(files: FilesystemBackend) -> str:
@@ -96,35 +99,38 @@ class FilesystemBackend(Protocol):
     """
 
     def ls(self, path: str) -> Result:
-        """{path, entries: [{name, type, path, size?}]}, with the type file or directory"""
+        """Return {path, entries: [{name, type, path, size?}]}; a type is file or directory."""
         ...
 
     def read_file(self, path: str, offset: int, limit: int) -> Result:
-        """{path, content, lines_returned, total_lines, offset, has_more}, with numbered lines"""
+        """Return {path, content, lines_returned, total_lines, offset, has_more}.
+
+        The content has line numbers.
+        """
         ...
 
     def write_file(self, path: str, content: str) -> Result:
-        """{status, path, lines, size_bytes}"""
+        """Create or replace a file, and return {status, path, lines, size_bytes}."""
         ...
 
     def edit_file(self, path: str, old_text: str, new_text: str) -> Result:
-        """{status, path, lines_changed}"""
+        """Replace a text in a file, and return {status, path, lines_changed}."""
         ...
 
     def glob(self, pattern: str) -> Result:
-        """{pattern, matches, count}"""
+        """Return {pattern, matches, count} with the paths of matching files."""
         ...
 
     def grep(self, pattern: str, path: str, include: str | None) -> Result:
-        """{pattern, path, matches: [{file, line, content}], total_matches}"""
+        """Return {pattern, path, matches: [{file, line, content}], total_matches}."""
         ...
 
 
 class WriteGuard(Protocol):
-    """Decides which files of a tree may be written."""
+    """Interface of an object that decides which files of a tree may be written."""
 
     def refusal(self, path: str) -> str | None:
-        """Why `path` must not be written, as the rest of an error message; None if it may.
+        """Return why `path` must not be written, as the end of an error message; None if it may.
 
         `path` is relative to the top of the tree and contains no link.
         """
@@ -132,29 +138,29 @@ class WriteGuard(Protocol):
 
 
 class FileBackend(Protocol):
-    """A tree of files in any storage. `FileTools` builds all tools on seven methods."""
+    """Interface of Vel's file backends. `FileTools` implements the six tools for subclasses."""
 
     supports_execute: bool
-    """Whether the backend also runs commands: see ExecutingBackend."""
+    """Whether the backend also runs commands, and so is an ExecutingBackend."""
 
     supports_write: bool
-    """False: every write is refused with ReadOnlyPath."""
+    """Whether files can be written. If False, every write fails with ReadOnlyPath."""
 
     cwd: str
-    """The absolute path that relative paths start at."""
+    """The absolute path of the directory in which relative paths start."""
 
     def ls(self, path: str = "/") -> Result:
-        """{path, entries: [{name, type, path, size?}], truncated}"""
+        """Return {path, entries: [{name, type, path, size?}], truncated}."""
         ...
 
     def read_file(
         self, path: str, offset: int = 0, limit: int = 100, line_offset: int = 0
     ) -> Result:
-        """{path, content, lines_returned, total_lines, offset, has_more}"""
+        """Return {path, content, lines_returned, total_lines, offset, has_more}."""
         ...
 
     def write_file(self, path: str, content: str, *, expected_hash: str | None = None) -> Result:
-        """{status, path, lines, size_bytes}"""
+        """Create or replace a file, and return {status, path, lines, size_bytes}."""
         ...
 
     def edit_file(
@@ -166,37 +172,37 @@ class FileBackend(Protocol):
         *,
         expected_hash: str | None = None,
     ) -> Result:
-        """{status, path, lines_changed, replacements}"""
+        """Replace a text in a file, and return {status, path, lines_changed, replacements}."""
         ...
 
     def glob(self, pattern: str, path: str | None = None) -> Result:
-        """{pattern, matches, count, truncated}"""
+        """Return {pattern, matches, count, truncated} with the paths of matching files."""
         ...
 
     def grep(
         self, pattern: str, path: str = "/", include: str | None = None, ignore_case: bool = False
     ) -> Result:
-        """{pattern, path, files_searched, matches: [{file, line, content}], total_matches, …}"""
+        """Return {pattern, path, files_searched, matches: [{file, line, content}], …}."""
         ...
 
     def content_hash(self, path: str) -> str:
-        """SHA-256 of the file's bytes in hex, for `expected_hash`."""
+        """Return the SHA-256 of the file's bytes in hex, for `expected_hash`."""
         ...
 
     def read_bytes(self, path: str, max_bytes: int) -> bytes:
-        """The whole file; FileTooLarge if it is larger than `max_bytes`."""
+        """Return the whole file. Raises FileTooLarge if it has more than `max_bytes`."""
         ...
 
     def write_bytes(self, path: str, data: bytes, *, if_version: str | None = None) -> None:
-        """Create or replace a file in one step, with its parents.
+        """Create or replace a file in one step, with its parent directories.
 
-        With `if_version`, only if the file still has that version (ABSENT: if it does not exist);
-        otherwise raises FileChanged.
+        With `if_version`, raises FileChanged unless the file still has that version; ABSENT
+        requires that there is no file.
         """
         ...
 
     def stat(self, path: str) -> FileStat | None:
-        """The entry at `path`, without following a link there; None if there is no entry."""
+        """Return the entry at `path`, without following a link there; None if there is no entry."""
         ...
 
     def open_file(self, path: str) -> OpenedFile:
@@ -204,7 +210,7 @@ class FileBackend(Protocol):
         ...
 
     def list_directory(self, path: str, *, sizes: bool = True) -> Listing:
-        """The entries of a directory, up to a maximum number."""
+        """Return the entries of a directory, up to the backend's maximum number."""
         ...
 
     def walk(
@@ -215,23 +221,23 @@ class FileBackend(Protocol):
         skip: Collection[str] = (),
         depth: int | None = None,
     ) -> Iterator[Entry]:
-        """Everything below a directory, at most `depth` levels deep, without following links.
+        """Yield all entries below a directory, at most `depth` levels deep; follow no links.
 
         Directories in `skip` are yielded but not entered. Entries beyond the limit and unreadable
-        entries are left out.
+        entries are omitted.
         """
         ...
 
     def resolve(self, path: str) -> str:
-        """The canonical absolute path; raises PathRefused."""
+        """Return the canonical absolute path. Raises PathRefused."""
         ...
 
 
 class ExecutingBackend(FileBackend, Protocol):
-    """A backend that also runs commands on its files, in a sandbox.
+    """Interface of a backend that also runs commands on its files, in a sandbox.
 
     Results are ExecutionResult.to_dict(): stdout, stderr, exit_code, success, timed_out, ….
-    `timeout` is in seconds; None means the backend's own.
+    `timeout` is in seconds; None means the backend's default.
     """
 
     def execute(self, command: str, timeout: float | None = None) -> Result: ...

@@ -1,4 +1,4 @@
-"""Compare-and-swap for agents: no agent overwrites a file that has changed since it was read."""
+"""Backend that lets no agent overwrite a file that has changed since the agent read it."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from sandbox.errors import FileAccessFailed, FileChanged, FileError, FileMissing
 
 
 class SeenFiles(Protocol):
-    """An agent's knowledge of files: the SHA-256 of the last read or written content, by path."""
+    """The files that an agent has read or written: the SHA-256 of the content it saw, by path."""
 
     def get(self, path: str) -> str | None:
-        """The hash; ABSENT for a file that did not exist; None for a file that was never read."""
+        """Return the hash; ABSENT if there was no file; None if the path was never read."""
         ...
 
     def put(self, path: str, content_hash: str | None) -> None: ...
 
 
 class RememberingBackend(FileTools):
-    """`backend`, but write_file and edit_file refuse a file that has changed since it was read.
+    """The files of `backend`, protected from overwriting changes that the agent has not seen.
 
-    Reading any lines counts for the whole file. A file that was never read is overwritten, unless
-    `used_by_others` says that another agent has used this path at the same time. The agent's own
-    writes count as read. Check and write are one step for all agents with the same `lock`; for
-    commands the protection is that of `write_bytes` with a version.
+    write_file and edit_file refuse a file that has changed since the agent read it. Reading any
+    lines counts for the whole file. The agent's own writes count as read. A file that the agent
+    never read is overwritten, unless `used_by_others` says that another agent has used this path at
+    the same time. Agents with the same `lock` check and write one after the other; against
+    commands, only the version check of `write_bytes` protects.
     """
 
     has_own_tools = True
@@ -64,7 +65,7 @@ class RememberingBackend(FileTools):
         self, path: str, offset: int = 0, limit: int = 100, line_offset: int = 0
     ) -> Result:
         path = self.resolve(path)
-        # Hash before reading the content: the next write then detects a change in between.
+        # Hash before reading: a change in between then differs from the hash at the next write.
         known = self._current_hash(path)
         result = self._backend.read_file(path, offset, limit, line_offset)
         if "error" not in result or known == ABSENT:
@@ -140,7 +141,7 @@ class RememberingBackend(FileTools):
         except FileMissing:
             return ABSENT
         except FileError:
-            return None  # too large to compare, or unreadable: the read then reports the reason
+            return None  # too large to compare, or unreadable: reading then reports the reason
 
     @contextmanager
     def _exclusive(self, path: str) -> Iterator[None]:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def reports_errors(tool: Callable[P, Result]) -> Callable[P, Result]:
-    """Return a FileError as the tool's result, so that the model can read it and continue."""
+    """Make `tool` return a FileError as its result, so that the model can read it and continue."""
 
     @wraps(tool)
     def reporting(*args: P.args, **kwargs: P.kwargs) -> Result:
@@ -31,7 +31,7 @@ def reports_errors(tool: Callable[P, Result]) -> Callable[P, Result]:
 
 @contextmanager
 def located(path: str) -> Iterator[None]:
-    """Add `path` to errors that have no path."""
+    """Add `path` to a FileError of the block that has no path."""
     try:
         yield
     except FileError as error:
@@ -41,7 +41,10 @@ def located(path: str) -> Iterator[None]:
 
 
 def entry_result(entry: Entry) -> Result:
-    """{name, type, path, size?, note?}; path is None for a name that is not UTF-8."""
+    """Return an entry as {name, type, path, size?, note?}.
+
+    The path is None for a name that is not UTF-8.
+    """
     result: Result = {"name": entry.name, "type": entry.type, "path": entry.path}
     if not entry.addressable:
         result |= {"path": None, "note": "the name is not UTF-8: rename it with a command"}
@@ -53,7 +56,7 @@ def entry_result(entry: Entry) -> Result:
 
 
 def search_result(result: Result, walk_limit: WalkLimit, *, more: bool = False) -> Result:
-    """Add `truncated` to `result`, and a note with the reason and the next step."""
+    """Add `truncated` to `result`, and a note with the reason and what to do next."""
     result["truncated"] = more or walk_limit.cut is not None
     if walk_limit.cut is not None:
         result["note"] = f"incomplete: {walk_limit.cut}"
@@ -61,7 +64,7 @@ def search_result(result: Result, walk_limit: WalkLimit, *, more: bool = False) 
 
 
 def fitting(items: Sequence[T], size: Callable[[T], int], room: int) -> list[T]:
-    """The first items whose total size is at most `room`."""
+    """Return the first items whose total size is at most `room`."""
     taken = []
     for item in items:
         room -= size(item)
@@ -72,7 +75,10 @@ def fitting(items: Sequence[T], size: Callable[[T], int], room: int) -> list[T]:
 
 
 def encoded(content: str, limit: int) -> bytes:
-    """Encode as UTF-8. Raises InvalidRequest for lone surrogates, or FileTooLarge over `limit`."""
+    """Return `content` as UTF-8 of at most `limit` bytes.
+
+    Raises InvalidRequest for lone surrogates, and FileTooLarge over `limit`.
+    """
     try:
         data = content.encode()
     except UnicodeEncodeError as error:

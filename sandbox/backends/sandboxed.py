@@ -1,4 +1,4 @@
-"""A working directory with file access on the host and commands in a sandbox."""
+"""Backend of a working directory: files on the host, and commands in a sandbox."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sandbox.own_directory.rules import FileRules
 
 
 class SandboxFilesystemBackend(TreeBackend):
-    """`working_dir` as `/`, with execute() and execute_python() in an OS sandbox.
+    """Backend of a host directory that also runs commands in an OS sandbox.
 
-    Commands start in `working_dir` at its path on the host, so relative paths mean the same in
-    both. A missing directory is created. `timeout` is the default wall time of a command in
-    seconds. Neither commands nor file tools can change files that programs outside the sandbox
-    run, such as git hooks, unless `rules` allow it.
+    `working_dir` is `/` for the file tools. Commands start in `working_dir` at its path on the
+    host, so relative paths mean the same in both. A missing directory is created. `timeout` is the
+    default wall time of a command in seconds. Neither commands nor file tools can change files that
+    programs outside the sandbox run, such as git hooks, unless `rules` allow it.
 
     Raises SandboxUnavailable if this host cannot sandbox (commands never run without a sandbox) and
     SandboxSetupError for a directory that commands must not get.
@@ -43,9 +43,9 @@ class SandboxFilesystemBackend(TreeBackend):
         self.rules = rules or FileRules()
 
     def execute(self, command: str, timeout: float | None = None) -> Result:
-        """Run a shell command in `working_dir`: ExecutionResult.to_dict()."""
+        """Run a shell command in `working_dir`, and return ExecutionResult.to_dict()."""
         return self.sandbox.execute(command, timeout).to_dict()
 
     def execute_python(self, code: str, timeout: float | None = None) -> Result:
-        """Run Python code in `working_dir`: ExecutionResult.to_dict()."""
+        """Run Python code in `working_dir`, and return ExecutionResult.to_dict()."""
         return self.sandbox.execute_python(code, timeout).to_dict()

@@ -30,7 +30,7 @@ class Match:
 def find_files(
     backend: FileBackend, pattern: str, path: str | None, walk_limit: WalkLimit, limit: int
 ) -> list[str]:
-    """Return the sorted paths of matching files and links, at most `limit`.
+    """Return the sorted paths of files and links that match `pattern`, at most `limit`.
 
     An absolute pattern starts at `/`, other patterns at `path` or at the backend's `cwd`.
     """
@@ -65,7 +65,7 @@ def find_files(
 
 @dataclass(slots=True)
 class Grep:
-    """One search and its results. `total` counts all matching lines, also those not returned."""
+    """One search in files, and its results. `total` also counts lines that are not returned."""
 
     pattern: LinePattern
     limits: FileLimits
@@ -113,7 +113,7 @@ class Grep:
 def _matching_lines(
     stream: BufferedIOBase, pattern: LinePattern, walk_limit: WalkLimit
 ) -> Iterator[tuple[int, bytes, tuple[int, int]]]:
-    """Yield (number from 1, line, span of its first match) for each matching line.
+    """Yield (line number from 1, line, span of the first match) for each matching line.
 
     A line longer than a block is searched in pieces; a match across two pieces is not found.
     """
@@ -157,7 +157,7 @@ def _matches_in(
 
 
 def _excerpt(line: bytes, span: tuple[int, int], limits: FileLimits) -> str:
-    """The line, or the part around its match if the line is long."""
+    """Return the line, or the part around its match if the line is long."""
     limit = limits.grep_excerpt
     if len(line) <= limit:
         return _shown(line).strip()
@@ -177,13 +177,13 @@ def _is_wanted(entry: Entry, start: str, wanted: GlobPattern | None) -> bool:
 
 
 def _below(include: str, start: str) -> str:
-    """Return an absolute pattern as one for paths below `start`."""
+    """Return an absolute pattern as a pattern for paths relative to `start`."""
     top = start.rstrip("/")
     return include.removeprefix(top) if include.startswith(f"{top}/") else include
 
 
 def _include_pattern(include: str) -> GlobPattern:
-    """A pattern without a slash matches names at any depth."""
+    """Compile `include`. A pattern without a slash matches names at any depth."""
     if not include.strip("/"):
         raise InvalidRequest("include is empty. Use for example *.py, or leave it out.")
     include = shown(meant(include))
@@ -191,7 +191,7 @@ def _include_pattern(include: str) -> GlobPattern:
 
 
 def _is_directory(backend: FileBackend, path: str) -> bool:
-    """Whether `path` is a directory, or a link to one. Raises FileMissing."""
+    """Return whether `path` is a directory, or a link to one. Raises FileMissing."""
     stat = backend.stat(path)
     if stat is None:
         raise FileMissing("no such file or directory. List its parent with ls.", path)

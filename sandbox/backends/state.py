@@ -1,4 +1,4 @@
-"""Files without a file system: bytes by path, in memory or in another store."""
+"""Backend without a file system: its files are bytes by path, in memory or another store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StoredFile:
 
 @dataclass
 class FileData:
-    """The lines of a text file, its times in UTC as ISO 8601, and its size.
+    """The lines of a text file, with its times (UTC, ISO 8601) and its size in bytes.
 
     >>> FileData.from_content("All is well.").size_bytes
     12
@@ -43,7 +43,7 @@ class FileData:
 
     @classmethod
     def from_content(cls, content: str) -> FileData:
-        """Return the data of a file that is written now."""
+        """Return the data of a file with this content that is created now."""
         now = _iso(time.time())
         return cls(content.split("\n"), now, now, len(content.encode()))
 
@@ -53,31 +53,31 @@ def _iso(seconds: float) -> str:
 
 
 class FileStore(Protocol):
-    """Bytes by canonical absolute path. The store keeps the times; directories do not exist.
+    """Interface of a store: a mapping from canonical absolute paths to bytes.
 
-    `store[path] = data` keeps the creation time of an existing path. A store without room raises
-    sandbox.errors.StorageFull and changes nothing.
+    The store keeps the times of files; it has no directories. `store[path] = data` keeps the
+    creation time of an existing path. A full store raises sandbox.errors.StorageFull and changes
+    nothing. A missing path raises KeyError.
     """
 
-    def __getitem__(self, path: str) -> bytes:
-        """Raises KeyError."""
-        ...
+    def __getitem__(self, path: str) -> bytes: ...
 
     def __setitem__(self, path: str, data: bytes) -> None: ...
 
-    def __delitem__(self, path: str) -> None:
-        """Raises KeyError."""
-        ...
+    def __delitem__(self, path: str) -> None: ...
 
     def info(self, path: str) -> StoredFile | None: ...
 
     def scan(self, prefix: str) -> Iterable[StoredFile]:
-        """All files whose path starts with `prefix` (which ends in a slash), in any order."""
+        """Return all files whose path starts with `prefix`, in any order.
+
+        `prefix` ends in a slash.
+        """
         ...
 
 
 class MemoryFileStore:
-    """A FileStore in memory, with at most `max_bytes` in total and `max_files`."""
+    """FileStore in memory, with at most `max_files` files and `max_bytes` in total."""
 
     def __init__(self, max_bytes: int = 64 * 1024**2, max_files: int = 10_000) -> None:
         self._max_bytes = max_bytes
@@ -122,7 +122,7 @@ class MemoryFileStore:
 
 
 class StoreBelow:
-    """The files of another store below the directory `top`, as a FileStore with `/` for it."""
+    """FileStore of the files of another store below the directory `top`, which is `/` here."""
 
     def __init__(self, store: FileStore, top: str) -> None:
         self._store = store
@@ -149,7 +149,7 @@ class StoreBelow:
 
 
 class StateFilesystemBackend(FileTools):
-    """The files of a run's state in a FileStore, with `/`-rooted paths.
+    """Backend that keeps its files in a FileStore, with `/` as the top directory.
 
     A directory exists as long as there are files below it. No file of the host is used.
 
@@ -175,7 +175,7 @@ class StateFilesystemBackend(FileTools):
     def file_data(self, path: str) -> FileData:
         """Return a text file with its times. Raises `FileError` for a path that is not a file.
 
-        Bytes that are not UTF-8 are replaced.
+        Bytes that are not UTF-8 become replacement characters.
         """
         with self._lock:
             data = self.open_file(path).stream.read()
@@ -221,8 +221,10 @@ class StateFilesystemBackend(FileTools):
         skip: Collection[str] = (),
         depth: int | None = None,
     ) -> Iterator[Entry]:
-        """Yield the files below a directory, sorted, from one scan of the store. No directories
-        are yielded, because the store has none."""
+        """Yield the files below a directory, sorted, from one scan of the store.
+
+        No directories are yielded, because the store has none.
+        """
         path = self.resolve(path)
         prefix = _prefix(path)
         for info in sorted(self.store.scan(prefix), key=lambda info: info.path.split("/")):
@@ -272,5 +274,8 @@ def _prefix(path: str) -> str:
 
 
 def _file_stat(info: StoredFile, data: bytes) -> FileStat:
-    """The version is a hash of the content: clocks are too coarse to distinguish two writes."""
+    """Return metadata with a hash of the content as version.
+
+    Clocks are too coarse to distinguish two writes.
+    """
     return FileStat("file", len(data), info.modified, hashlib.sha256(data).hexdigest())

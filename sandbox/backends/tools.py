@@ -1,4 +1,4 @@
-"""The agent's six file tools, built on the methods that every backend must provide."""
+"""Implementation of the agent's six file tools on the methods that every backend has."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sandbox.errors import FileChanged, FileError, FileMissing, FileTooLarge
 
 
 class FileTools(ABC):
-    """Base class of backends, which provide stat, open_file, list_directory and write_bytes."""
+    """Base class of backends. Subclasses define stat, open_file, list_directory and write_bytes."""
 
     supports_execute: bool = False
     """Whether the backend also has execute() and execute_python()."""
@@ -38,10 +38,10 @@ class FileTools(ABC):
     """Whether the backend can be written."""
 
     has_own_tools: bool = False
-    """Whether the six tools are its own, and not built on the methods for bytes."""
+    """Whether the backend implements the six tools itself, instead of inheriting them."""
 
     cwd: str = "/"
-    """The absolute path that relative paths start at."""
+    """The absolute path of the directory in which relative paths start."""
 
     limits: FileLimits = FileLimits()
     """The limits of one call."""
@@ -66,9 +66,9 @@ class FileTools(ABC):
 
     @reports_errors
     def ls(self, path: str = "/") -> Result:
-        """List a directory: directories first, then files, then the rest, each by name.
+        """List a directory, sorted by name: first directories, then files, then other entries.
 
-        Links are listed as links. A name that is not UTF-8 has no path. Unseen characters are
+        Links are listed as links. A name that is not UTF-8 has no path. Invisible characters are
         written as escapes, here and in all other results.
         """
         path = self.resolve(path)
@@ -89,12 +89,12 @@ class FileTools(ABC):
     def read_file(
         self, path: str, offset: int = 0, limit: int = 100, line_offset: int = 0
     ) -> Result:
-        """Return numbered lines `offset` to `offset + limit` of a UTF-8 text file.
+        """Return the numbered lines from `offset` to `offset + limit` of a UTF-8 text file.
 
-        `content` ends after 50,000 bytes and cuts lines at 2,000 characters; `note` reports this
+        `content` ends after 50,000 bytes and cuts lines at 2,000 characters; `note` reports a cut
         and how to read on. With `line_offset`, the first line starts at this character and is cut
-        only at the end of the content. `total_lines` is None for files over 64 MiB. `has_more`
-        says whether lines follow, or the rest of a line that was cut.
+        only at the end of the content. `total_lines` is None for files over 64 MiB. `has_more` says
+        whether more lines follow, or the rest of a line that was cut.
         """
         path = self.resolve(path)
         with self.open_file(path) as opened, located(path):
@@ -218,14 +218,14 @@ class FileTools(ABC):
         return search_result(result, walk_limit, more=search.total > len(matches))
 
     def content_hash(self, path: str) -> str:
-        """SHA-256 of the file in hex. Raises FileError; FileTooLarge over 64 MiB.
+        """Return the SHA-256 of the file in hex. Raises FileError; FileTooLarge over 64 MiB.
 
         Call it before reading the file, so that a later check detects a change in between.
         """
         return self._hash_and_version(self.resolve(path))[0]
 
     def read_bytes(self, path: str, max_bytes: int) -> bytes:
-        """The whole file. Raises FileError; FileTooLarge if it has more than `max_bytes`."""
+        """Return the whole file. Raises FileError; FileTooLarge if it has more than `max_bytes`."""
         path = self.resolve(path)
         with self.open_file(path) as opened:
             data = opened.stream.read(max_bytes + 1)
@@ -243,7 +243,7 @@ class FileTools(ABC):
         skip: Collection[str] = (),
         depth: int | None = None,
     ) -> Iterator[Entry]:
-        """Everything below a directory, depth first and sorted; see FileBackend.walk."""
+        """Yield all entries below a directory, depth first and sorted; see FileBackend.walk."""
         levels = [iter(self._children(self.resolve(path), walk_limit))]
         while levels:
             entry = next(levels[-1], None)
@@ -270,7 +270,7 @@ class FileTools(ABC):
         return listing.entries if walk_limit.spend(entries=len(listing.entries)) else []
 
     def _require_hash(self, path: str, expected: str) -> str:
-        """Return the version of the file, which must have the SHA-256 `expected`."""
+        """Return the version of the file. Raises FileChanged unless its SHA-256 is `expected`."""
         try:
             found, version = self._hash_and_version(path)
         except FileMissing:

@@ -1,4 +1,4 @@
-"""A real directory on the host with hostile contents."""
+"""Backend of a real directory on the host, whose contents may be hostile."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ _PERMISSIONS = 0o777
 
 
 class TreeBackend(FileTools):
-    """The files below `root`, which is `/` to the agent.
+    """Backend of the files below `root`, which is `/` for the agent.
 
     Nothing outside `root` is ever opened, even if the tree contains hostile entries or changes at
     the same time. Links that stay inside are followed for reading, and in the directories of a
     path. Writing through a link is refused. Only regular files are read, and only through a
-    descriptor that was checked after opening. Hard links need no refusal: a write replaces the name
-    and leaves the old content to the other names.
+    descriptor that was checked after opening. Hard links can stay: a write replaces the name, and
+    the old content stays under the other names.
 
-    As root, written files belong to `uid` and `gid`, by default the owner of `root`. A file that
-    `guard` refuses is not written, through any link or spelling.
+    If this process is root, written files belong to `uid` and `gid`, by default the owner of
+    `root`. A file that `guard` refuses is not written, through any link or spelling.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class TreeBackend(FileTools):
     def write_chunks(
         self, path: str, chunks: Iterable[bytes], *, if_version: str | None = None
     ) -> None:
-        """Like `write_bytes`, for content that is too long for memory."""
+        """Write a file like `write_bytes`, from pieces, for content too long for memory."""
         path = self.resolve(path)
         parts = _parts(path)
         if not parts:
@@ -122,7 +122,8 @@ class TreeBackend(FileTools):
                 mode = _require_replaceable(parent, target, path, if_version)
                 temporary = _write_temporary(parent, chunks, mode, owner)
                 try:
-                    # Check again, because writing takes time: the checked file is the replaced one.
+                    # Check again, because writing takes time: the file to replace must be the
+                    # checked one.
                     _require_replaceable(parent, target, path, if_version)
                     if if_version == ABSENT:
                         _put_where_nothing_is(parent, temporary, target, path)
@@ -134,7 +135,7 @@ class TreeBackend(FileTools):
                     raise
 
     def remove(self, path: str) -> None:
-        """Delete a file, or a link itself, never its target. A missing file is not an error."""
+        """Delete a file, or a link itself (never its target). A missing file is not an error."""
         path = self.resolve(path)
         parts = _parts(path)
         with self._lock, as_file_errors(path), self._open_root() as root:
@@ -169,7 +170,7 @@ class TreeBackend(FileTools):
     def _make_directories(
         self, root: int, parts: list[str], owner: tuple[int, int] | None, path: str
     ) -> Iterator[int]:
-        """Yield the directory of the file `parts`; create missing directories."""
+        """Yield a descriptor of the directory of the file `parts`; create missing directories."""
         existing = len(parts) - 1
         while True:
             try:
@@ -198,7 +199,7 @@ class TreeBackend(FileTools):
             os.close(directory)
 
     def _require_unguarded(self, root: int, directory: int, rest: list[str], path: str) -> None:
-        """Raise `ReadOnlyPath` if the guard refuses `rest` in the open `directory`."""
+        """Raise `ReadOnlyPath` if the guard refuses the path `rest` below the open `directory`."""
         if self._guard is None:
             return
         problem = self._guard.refusal("/".join([*path_below(root, directory), *rest]))
@@ -206,7 +207,7 @@ class TreeBackend(FileTools):
             raise ReadOnlyPath(problem, path)
 
     def _owner(self, root: int) -> tuple[int, int] | None:
-        """The owner of written files; None if the process cannot change the owner."""
+        """Return (uid, gid) for written files; None if the process cannot change the owner."""
         if os.geteuid() != 0:
             return None
         found = os.fstat(root)
@@ -217,14 +218,14 @@ class TreeBackend(FileTools):
 
 
 def _parts(path: str) -> list[str]:
-    """The names of a resolved path on the host."""
+    """Return the names of a resolved path on the host."""
     return [part for part in meant(path).split("/") if part]
 
 
 def _write_temporary(
     parent: int, chunks: Iterable[bytes], mode: int | None, owner: tuple[int, int] | None
 ) -> bytes:
-    """Write all `chunks` to a new file in `parent`. Return its name."""
+    """Write all `chunks` to a new temporary file in `parent`, and return its name."""
     name = f".vel-{secrets.token_hex(12)}.tmp".encode()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(name, flags, 0o644, dir_fd=parent)
@@ -244,7 +245,10 @@ def _write_temporary(
 
 
 def _put_where_nothing_is(parent: int, temporary: bytes, target: bytes, path: str) -> None:
-    """Link it: a link never replaces, so a file that a command creates right now is not lost."""
+    """Give the temporary file its final name, if no file has that name.
+
+    Uses a link, which never replaces a file: a file that a command creates right now is not lost.
+    """
     try:
         os.link(temporary, target, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
     except FileExistsError:

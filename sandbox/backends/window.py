@@ -1,4 +1,4 @@
-"""Read a window of numbered lines from a file of any size, with bounded memory."""
+"""Reading of numbered lines from a part of a file of any size, with bounded memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _BLOCK = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """`lines` are numbered; `total_lines` is None if the file was too long to count.
+    """The lines of a part of a file, with their numbers.
 
-    `note` names the omitted part, if any, and how to read it.
+    `total_lines` is None if the file was too long to count. `note` says which part is omitted, if
+    any, and how to read it.
     """
 
     lines: list[str]
@@ -27,7 +28,7 @@ class Window:
 
 
 def is_binary(sample: bytes) -> bool:
-    """Whether a file with this start is not text."""
+    """Return whether a file that starts with `sample` is binary."""
     return b"\0" in sample
 
 
@@ -54,7 +55,7 @@ def require_text(sample: bytes, size: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line, or a part of it. `end` is the position of the rest if it is cut."""
+    """One line, or a part of a line. `end` is the position of the rest if the line is cut."""
 
     text: str
     end: int | None = None
@@ -70,8 +71,8 @@ def read_window(
 ) -> Window:
     """Return lines `offset` to `offset + limit` (counted from 0), numbered from 1.
 
-    The first line starts at its character `line_offset`; it can then use the whole output. A
-    trailing line break ends the last line and starts no new one; `\\r` before it is not shown.
+    The first line starts at its character `line_offset`; it can then use the whole output. A line
+    break at the end of the file starts no new line, and `\\r` before a line break is not shown.
     Raises NotText, FileTooLarge (if `offset` is beyond the scan limit) and InvalidRequest.
     """
     if offset < 0 or limit < 1 or line_offset < 0:
@@ -115,7 +116,10 @@ def read_window(
 
 
 def _about_cut_lines(cut: list[tuple[int, int]]) -> str:
-    """Return how to read the rest of lines, given by their offsets and the ends of their parts."""
+    """Return a sentence on how to read the rest of cut lines.
+
+    `cut` has the offset of each line and the position at which its part ends.
+    """
     offset, end = cut[0]
     which = f"line {offset + 1} is" if len(cut) == 1 else f"{len(cut)} lines are"
     first = "" if len(cut) == 1 else " of the first of them"
@@ -126,7 +130,7 @@ def _about_cut_lines(cut: list[tuple[int, int]]) -> str:
 
 
 class _Lines:
-    """The lines of a stream, up to the scan limit. `count` is the number of lines read so far."""
+    """Reader of a stream's lines, up to the scan limit. `count` is the number of lines read."""
 
     def __init__(self, stream: BufferedIOBase, limits: FileLimits) -> None:
         self._stream = stream
@@ -138,7 +142,7 @@ class _Lines:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the scan limit ended the reading."""
+        """Return whether reading ended at the scan limit."""
         return self._left <= 0
 
     def at_end(self) -> bool:
@@ -170,7 +174,7 @@ class _Lines:
             self.count += 1
 
     def next_line(self, start: int = 0) -> _Line | None:
-        """The next line, from its character `start`, cut to a limit; None at the end.
+        """Return the next line, from its character `start`, cut to a limit; None at the end.
 
         Raises InvalidRequest if the line ends before `start`.
         """
@@ -208,7 +212,7 @@ class _Lines:
         return piece
 
     def count_rest(self) -> int | None:
-        """The number of all lines of the file; None if the scan limit was reached."""
+        """Return the number of all lines of the file; None if the scan limit was reached."""
         total, last = self.count, b"\n"
         while self._left > 0 and (block := self._stream.read(min(_BLOCK, self._left))):
             self._left -= len(block)
@@ -220,7 +224,7 @@ class _Lines:
 
 
 def _end_of_line(block: bytes, number: int) -> int:
-    """Return the index after the line break with this number, counted from 1."""
+    """Return the index after the line break number `number` of `block`, counted from 1."""
     end = 0
     for _ in range(number):
         end = block.index(b"\n", end) + 1

@@ -1,4 +1,4 @@
-"""The agent's view of a session's files, with the same paths in file tools and in commands."""
+"""Backend of a session's files, with the same paths for file tools as for commands."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ _READ_ONLY_ADVICE = (
 
 
 class WorkspaceBackend(CompositeBackend):
-    """`/sandbox/…`, with each area in the directory of the same name in `workspace_root`.
+    """Backend with the areas of a workspace as `/sandbox/AREA`.
 
-    `directories` maps areas to other directories of the host. `family` is the root of another such
-    tree that provides the `FAMILY_AREAS`.
+    Each area is the directory of the same name in `workspace_root`, unless `directories` maps it to
+    another directory of the host. `family` is the root of another such tree that provides the
+    `FAMILY_AREAS`.
 
     skills and user_uploads are read-only; shared, outputs and workspace can be written. Relative
-    paths start in /sandbox/workspace, `/skills` is short for /sandbox/skills, and all other paths
-    are refused with the correct one. `uid` and `gid` own written files if the host process is
-    root; None means the owner of each directory.
+    paths start in /sandbox/workspace, `/skills` is short for /sandbox/skills, and an error for any
+    other path names the correct one. `uid` and `gid` own written files if the host process is root;
+    None means the owner of each directory.
 
     `limits` are the limits of the tree: a write beyond them raises `StorageFull`.
 
@@ -72,7 +73,8 @@ class WorkspaceBackend(CompositeBackend):
         super().__init__(ReadOnly(StateFilesystemBackend()), routes)
         self._host_directories = {area: str(directories.get(area, own[area])) for area in own}
         self.cwd = paths.WORKING_DIR
-        # Other directories belong to the caller and also have files of others, so do not count.
+        # Other directories belong to the caller and have other people's files, so they do not
+        # count.
         counted = [
             directory
             for area, directory in own.items()
@@ -93,7 +95,7 @@ _READ_ONLY = "read-only. Write to another directory."
 
 
 class ReadOnly(FileTools):
-    """A backend that can be read but not written. `advice` says where to write instead."""
+    """Backend that shows another backend read-only. `advice` says where to write instead."""
 
     supports_write = False
 

@@ -1,1 +1,1 @@
-"""Trees of files that hostile code has written: lock, walk, archive and delete them."""
+"""Directory trees with hostile contents: lock, walk, archive and delete them."""

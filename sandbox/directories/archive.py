@@ -1,4 +1,4 @@
-"""A workspace as a tar.gz file that any careful extractor accepts."""
+"""Archives of a workspace as tar.gz files that any careful extractor accepts."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class _ReadError(Exception):
 def _add(
     archive: tarfile.TarFile, parent: int, name: str, path: str, depth: int, done: Archived
 ) -> str:
-    """Add one name. Return the reason if it was left out."""
+    """Add one name to the archive. Return the reason if it was omitted, otherwise ""."""
     try:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         if modes.S_ISLNK(status.st_mode):
@@ -135,7 +135,10 @@ def _member(path: str, kind: bytes, status: os.stat_result) -> tarfile.TarInfo:
 
 
 class _Exactly(io.RawIOBase):
-    """Exactly `size` bytes of a file, as in its header. Zeros replace bytes that disappeared."""
+    """A file of exactly `size` bytes, as its header says, even if the file changes meanwhile.
+
+    Zeros replace bytes that disappeared.
+    """
 
     def __init__(self, descriptor: int, size: int) -> None:
         super().__init__()

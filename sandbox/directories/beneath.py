@@ -1,9 +1,9 @@
-"""Open files strictly below a directory with hostile contents.
+"""Functions to open files strictly below a directory with hostile contents.
 
-There are two implementations with one contract. Names are resolved from an open directory. Links
-that stay beneath it are followed. A link that leads out (an absolute link, or `..` past the root)
-raises OSError EXDEV, even if the tree changes at the same time. To check a path first and open it
-afterwards is not safe: the owner of the tree can replace a directory by a link in between.
+Both implementations do the same. Names are resolved from an open directory. Links that stay below
+it are followed. A link that leads out (an absolute link, or `..` past the root) raises OSError
+EXDEV, even if the tree changes at the same time. To check a path first and open it afterwards is
+not safe: the owner of the tree can replace a directory by a link in between.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ _MAX_RACES = 16
 
 
 class Resolver(Protocol):
-    """Opens paths below a directory."""
+    """Interface of the implementations."""
 
     def open(self, root: int, parts: Sequence[str], flags: int) -> int:
-        """Open `parts` below the directory descriptor `root`. Return a new descriptor.
+        """Open the path `parts` below the directory descriptor `root`. Return a new descriptor.
 
-        `parts` are canonical: no `..`, slash or NUL. `flags` never create. Raises OSError.
+        `parts` are canonical: no `..`, slash or NUL. `flags` must not contain O_CREAT. Raises
+        OSError.
         """
         ...
 
 
 class WalkResolver:
-    """Opens one component at a time from directory descriptors, which every POSIX system supports.
+    """Opens one component at a time from directory descriptors, on every POSIX system.
 
-    This class reads and inserts links itself, so that the kernel never follows one.
+    This class reads links and inserts their targets itself, so that the kernel never follows one.
     """
 
     def open(self, root: int, parts: Sequence[str], flags: int) -> int:
@@ -78,7 +79,10 @@ class WalkResolver:
 
 
 def _link_target(name: bytes, directory: int, error: OSError) -> bytes:
-    """The target of the link `name` if O_NOFOLLOW caused `error`; otherwise raise `error`."""
+    """Return the target of the link `name` if `error` came from O_NOFOLLOW.
+
+    Otherwise, raises `error`.
+    """
     if error.errno not in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
         raise error
     try:
@@ -98,7 +102,10 @@ class _OpenHow(ctypes.Structure):
 
 
 class Openat2Resolver:
-    """One system call: Linux 5.6's openat2 with RESOLVE_BENEATH and RESOLVE_NO_MAGICLINKS."""
+    """Opens a path with one system call: openat2 of Linux 5.6.
+
+    RESOLVE_BENEATH and RESOLVE_NO_MAGICLINKS make the kernel check the links.
+    """
 
     _SYSCALL = 437
     _RESOLVE_NO_MAGICLINKS = 0x02
@@ -131,7 +138,7 @@ class Openat2Resolver:
 
 @functools.cache
 def default_resolver() -> Resolver:
-    """openat2 if this kernel has it and permits it, otherwise the walk."""
+    """Return the openat2 resolver if this kernel permits the call, otherwise the walk."""
     if os.uname().sysname != "Linux":
         return WalkResolver()
     resolver = Openat2Resolver()

@@ -1,4 +1,4 @@
-"""A lock between processes. One thread can take it several times (it is re-entrant)."""
+"""A lock between processes, which one thread can take several times (re-entrant)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _LAST_PAUSE = 0.05
 
 
 class LockTimeout(Exception):
-    """Another holder kept the lock for the whole waiting time."""
+    """Raised if another holder kept the lock for the whole waiting time."""
 
 
 class FileLock:
-    """Excludes all other holders of the same file, in this process and in other processes.
+    """Lock on a file, which excludes other threads of this process and other processes.
 
     `patience` is the waiting time in seconds before `LockTimeout`, because a frozen holder must not
     block a caller's thread for ever. The file and its directory are created with modes 0600 and
@@ -52,7 +52,7 @@ class FileLock:
     ) -> None:
         self._depth -= 1
         if self._depth == 0:
-            os.close(self._descriptor)  # this releases the lock
+            os.close(self._descriptor)  # closing the file releases the lock
         self._threads.release()
 
     def _open_locked(self) -> int:

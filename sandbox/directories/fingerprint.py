@@ -1,4 +1,4 @@
-"""Detect changes in a tree of files with a digest of the metadata of each entry."""
+"""Detection of changes in a tree of files, by a digest of the metadata of each entry."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MAX_ENTRIES = 50_000
 
 
 def fingerprint(directories: Iterable[Path]) -> str:
-    """Return the same text as long as no entry below `directories` has changed.
+    """Return a text that stays the same until an entry below `directories` changes.
 
-    The digest uses names, types, sizes, inode numbers and change times (ctime). A command cannot
-    set the change time, so no content is read, and a change that was undone counts as a change.
-    Links are not followed. A tree gets a new random text each time if it has more than
-    `MAX_ENTRIES`, is too deep, or cannot be read.
+    The text is a digest of names, types, sizes, inode numbers and change times (ctime). A command
+    cannot set the change time, so the contents need not be read, and a change that was undone
+    counts as a change. Links are not followed. The text is random, and so new each time, if a tree
+    has more than `MAX_ENTRIES`, is too deep, or cannot be read.
     """
     digest = hashlib.sha256()
     count = 0
@@ -35,7 +35,7 @@ def fingerprint(directories: Iterable[Path]) -> str:
                 metadata = (found.st_mode, found.st_size, found.st_ino, found.st_ctime_ns)
                 digest.update(path + f"\0{metadata}\0".encode())
     except OSError:
-        # A command that removes a directory during the reading has changed the tree, too.
+        # If a command removed a directory during the reading, the tree has changed.
         return secrets.token_hex(32)
     return digest.hexdigest()
 
@@ -51,7 +51,7 @@ def _entries(directory: Path) -> Iterator[tuple[bytes, os.stat_result]]:
                 raise OSError(errno.ENAMETOOLONG, "nested too deep", os.fspath(directory))
             descriptor = open_below(top, names)
             try:
-                if names:  # only after opening it, because opening may change its mode
+                if names:  # only after opening the directory, because opening may change its mode
                     yield b"/".join(names), os.fstat(descriptor)
                 for name in sorted(map(os.fsencode, os.listdir(descriptor))):
                     found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)

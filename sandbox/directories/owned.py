@@ -15,9 +15,10 @@ from sandbox.errors import SandboxSetupError
 
 @contextmanager
 def opened(name: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Open a directory. Restore permissions that a command has removed in `parent`.
+    """Open a directory, and restore permissions that a command removed from it.
 
-    Raises `SandboxSetupError` for a link and for a path that is not a directory.
+    A context manager that yields the descriptor. Raises `SandboxSetupError` for a link and for a
+    path that is not a directory.
     """
     try:
         if parent is None:
@@ -36,7 +37,10 @@ def opened(name: str | Path, parent: int | None = None) -> Iterator[int]:
 
 
 def make(parent: int, name: str, owner: int) -> None:
-    """Create `name`, or take over a directory that this process created but did not finish."""
+    """Create the directory `name` for the account `owner`.
+
+    Takes over a directory that this process created but did not finish.
+    """
     try:
         os.mkdir(name, mode=0o700, dir_fd=parent)
     except FileExistsError:
@@ -55,10 +59,10 @@ def make(parent: int, name: str, owner: int) -> None:
 
 
 def make_private(root: Path, owner: int, *names: str) -> Path:
-    """Return the nested directory `names` below a prepared tree; create missing ones.
+    """Return the path of the nested directory `names` below `root`; create missing parts.
 
-    The caller chooses `names`, in a directory that no command can write: next to the areas of a
-    workspace, not inside an area. Raises `SandboxSetupError`.
+    `root` is a prepared tree. The directory must be where no command can write: next to the areas
+    of a workspace, not inside one. Raises `SandboxSetupError`.
     """
     with opened(root) as top:
         make(top, names[0], owner)

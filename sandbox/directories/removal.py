@@ -1,4 +1,4 @@
-"""Delete a hostile tree of any depth and with any modes, without following links."""
+"""Deletion of a hostile tree of any depth and with any modes, without following links."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sandbox.directories.reopening import CHANGE, open_directory
 def remove_tree(path: Path) -> None:
     """Delete the directory `path` and all its contents, while no command runs in it.
 
-    Directories are emptied one at a time. Nested directories are first moved up, so a tree of any
-    depth needs one descriptor and no recursion. Raises OSError if `path` is a link, or if this
-    account may not delete an entry. A missing path is not an error.
+    Empties one directory at a time. Nested directories are first moved up, so a tree of any depth
+    needs one descriptor and no recursion. Raises OSError if `path` is a link, or if this account
+    may not delete an entry. A missing path is not an error.
     """
     try:
         top = open_directory(path, needs=CHANGE)
@@ -31,7 +31,7 @@ def remove_tree(path: Path) -> None:
 
 
 def _empty(top: int, name: str) -> None:
-    """Remove one directory of `top`, after moving the directories in it up to `top`."""
+    """Remove the directory `name` of `top`, after moving its subdirectories up to `top`."""
     directory = open_directory(name, top, CHANGE)
     try:
         for nested in _clear_files(directory):

@@ -1,6 +1,6 @@
-"""Open directories and files to which their owner has no permission.
+"""Functions to open directories and files from which a command has removed permissions.
 
-A command can take the owner's permissions from a directory or a file. Root ignores them, but an
+A command can take the owner's permissions from a directory or a file. Root ignores that, but an
 ordinary account, which owns what its commands write, could then not measure, store, move or delete
 the tree. These functions restore missing permissions of the owner. They work with directory
 descriptors, do not follow links, and change only the entry that they open.
@@ -27,10 +27,10 @@ Name = str | bytes | Path
 
 
 def open_directory(name: Name, parent: int | None = None, needs: int = LIST) -> int:
-    """Open the directory `name` of `parent` with the permissions in `needs`.
+    """Open the directory `name` of `parent`, after restoring the permissions in `needs`.
 
-    Raises OSError for a link, for an entry that is not a directory, and for a closed directory of
-    another account.
+    Raises OSError for a link, for an entry that is not a directory, and for a directory of another
+    account without these permissions.
     """
     try:
         descriptor = os.open(name, DIRECTORY, dir_fd=parent)
@@ -51,7 +51,7 @@ def open_directory(name: Name, parent: int | None = None, needs: int = LIST) -> 
 def open_file(name: Name, parent: int) -> int:
     """Open the file `name` of `parent` for reading, without waiting for a FIFO's writer.
 
-    Raises OSError for a link and for a closed file of another account.
+    Raises OSError for a link, and for an unreadable file that belongs to another account.
     """
     try:
         return os.open(name, READ | os.O_NOFOLLOW, dir_fd=parent)
@@ -76,9 +76,9 @@ def open_below(root: int, names: Sequence[bytes]) -> int:
 
 
 def path_below(root: int, directory: int) -> list[str]:
-    """The names that lead from one open directory to another below it, without links.
+    """Return the names on the way from the open `root` down to the open `directory`.
 
-    Raises OSError if it is not below, for example because it was deleted.
+    Raises OSError if `directory` is not below `root`, for example because it was deleted.
     """
     top, path = _path_of(root), _path_of(directory)
     if not path.is_relative_to(top):
@@ -94,7 +94,10 @@ def _path_of(descriptor: int) -> Path:
 
 
 def _permit(name: Name, parent: int | None, needs: int, flags: int = 0) -> None:
-    """Add `needs` to the mode of an entry. Raises PermissionError for another account's."""
+    """Add `needs` to the mode of an entry.
+
+    Raises PermissionError if the entry belongs to another account.
+    """
     if not hasattr(os, "O_PATH"):  # macOS
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         mode = stat.S_IMODE(status.st_mode) | needs

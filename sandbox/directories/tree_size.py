@@ -1,4 +1,4 @@
-"""The disk usage of a hostile tree, with limits of time."""
+"""Measuring of the disk usage of a hostile tree, within a time limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ MAX_ENTRIES = 500_000
 
 @dataclass(slots=True)
 class TreeSize:
-    """`size` in bytes on disk. If not `is_complete`, there is more, or a part cannot be read."""
+    """The size of a tree in bytes on disk.
+
+    If `is_complete` is False, the tree is larger, or a part of it cannot be read.
+    """
 
     size: int = 0
     files: int = 0
@@ -23,7 +26,10 @@ class TreeSize:
 
 
 def tree_size(path: Path, seconds: float = 10.0) -> TreeSize:
-    """Return the size of everything below `path`. Does not follow links and does not raise."""
+    """Return the size of everything below `path`, measured for at most `seconds`.
+
+    Does not follow links and does not raise.
+    """
     total = TreeSize()
     try:
         descriptor = open_directory(path)

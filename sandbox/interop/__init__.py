@@ -1,1 +1,1 @@
-"""Vel's sandbox with the interfaces of other frameworks. Each needs its own optional extra."""
+"""Vel's sandbox for other agent frameworks. Each module needs its own optional extra."""

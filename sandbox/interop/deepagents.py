@@ -1,6 +1,4 @@
-"""Vel's sandbox as a sandbox backend of deepagents.
-
-Transfer files to and from an agent's directories, with the error codes of frameworks.
+"""Vel's sandbox as a backend of deepagents, with file transfer and the framework's error codes.
 
 All access uses descriptors below the directory; see `sandbox.directories.beneath`.
 """
@@ -75,9 +73,10 @@ _FILE_OPERATION_CHARS = 8 * 1024**2
 
 
 class _FileOperations(BaseSandbox):
-    """deepagents' ls, read, write, edit, delete, grep and glob: scripts that run in the sandbox.
+    """Runs deepagents' ls, read, write, edit, delete, grep and glob as scripts in the sandbox.
 
-    A separate class, because their output is data, which `max_output_chars` must not cut.
+    This is a separate class because the output of these scripts is data, which `max_output_chars`
+    must not cut.
     """
 
     def __init__(self, backend: LocalExecutionBackend) -> None:
@@ -106,12 +105,13 @@ class _FileOperations(BaseSandbox):
 
 
 class LocalExecutionBackend(BaseSandbox):
-    """`root_dir` as the working directory of an agent whose commands run in Vel's sandbox.
+    """Backend of deepagents that runs an agent's commands in Vel's sandbox.
 
-    Paths are the same in every tool and command: `root_dir` has its own (resolved) path on the
-    host, and /tmp is private to this backend. `skills_dir` is /skills and /sandbox/skills,
-    read-only. Commands cannot write other files of the host, and they have no network. Pass
-    `instructions` to the model, because deepagents does not tell it the path of `root_dir`.
+    `root_dir` is the agent's working directory. Paths are the same in every tool and command:
+    `root_dir` has its own (resolved) path on the host, and /tmp is private to this backend.
+    `skills_dir` is /skills and /sandbox/skills, read-only. Commands cannot write other files of the
+    host, and they have no network. Pass `instructions` to the model, because deepagents does not
+    tell it the path of `root_dir`.
 
     Relative paths of file tools start in `root_dir`, and searches without a path search it.
 
@@ -120,8 +120,8 @@ class LocalExecutionBackend(BaseSandbox):
     cannot sandbox (commands never run without a sandbox) and `SandboxSetupError` for a directory
     that commands must not get: /, home directories, system directories, directories of root.
 
-    Thread-safe. A cancelled `aexecute` kills its command. `close`, the end of the object and the
-    end of the process remove /tmp.
+    The backend is thread-safe. A cancelled `aexecute` kills its command. /tmp is removed by
+    `close`, when the object is deleted, and at the end of the process.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class LocalExecutionBackend(BaseSandbox):
         """Run a shell command (bash) and wait for it.
 
         The exit code is the command's own; 124 at the time limit (`timeout` in seconds, at most
-        600); 126 if the command could not be run. The output is then the reason.
+        600); 126 if the command could not be run, and the output is then the reason.
         """
         return self.run(command, timeout, self._max_output_chars)
 
@@ -190,9 +190,9 @@ class LocalExecutionBackend(BaseSandbox):
         return await self.arun(command, timeout, self._max_output_chars)
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        """Write each file, with its parent directories, into one of the directories.
+        """Write each file into one of the agent's directories, with its parent directories.
 
-        Links that a command planted are never written through and never lead out of them.
+        Nothing is written through a link of a command, or outside the directories.
         """
         return [
             FileUploadResponse(path=path, error=self._upload_error(path, content))
@@ -200,7 +200,7 @@ class LocalExecutionBackend(BaseSandbox):
         ]
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Read each regular file of at most 64 MiB, without leaving the directories."""
+        """Read regular files of at most 64 MiB from the agent's directories."""
         return [self._download(path) for path in paths]
 
     def ls(self, path: str) -> LsResult:
@@ -291,7 +291,7 @@ class LocalExecutionBackend(BaseSandbox):
         max_chars: int,
         cancel: Cancellation | None = None,
     ) -> ExecuteResponse:
-        """`execute` with another output limit, and with a switch that kills the command."""
+        """Run a command like `execute`, with another output limit and optional cancellation."""
         try:
             running = self._sandbox.start(in_one_stream(command), timeout=timeout, cancel=cancel)
             result = running.wait()
@@ -301,7 +301,7 @@ class LocalExecutionBackend(BaseSandbox):
         return ExecuteResponse(output=output, exit_code=result.exit_code, truncated=cut)
 
     async def arun(self, command: str, seconds: float | None, max_chars: int) -> ExecuteResponse:
-        """`run` in a thread. Cancelling it kills the command."""
+        """Call `run` in a thread. Cancelling the task kills the command."""
         cancel = Cancellation()
         try:
             return await asyncio.to_thread(self.run, command, seconds, max_chars, cancel)
@@ -314,7 +314,7 @@ class LocalExecutionBackend(BaseSandbox):
         return WriteResult(error=f"Failed to write file '{path}': {advice}") if advice else None
 
     def _advised(self, result: _Result, path: str) -> _Result:
-        """Add the directories of the agent to the error for a path outside of them."""
+        """Add the names of the agent's directories to an error for a path outside of them."""
         advice = self._places.advice(path) if result.error else ""
         return replace(result, error=f"{result.error}. This path is {advice}") if advice else result
 
@@ -331,7 +331,7 @@ class LocalExecutionBackend(BaseSandbox):
         return [entry | {"path": self._places.shown(entry["path"])} for entry in found]
 
     def _missing(self, path: str) -> GrepResult | None:
-        """Return an error if `path` is missing: deepagents' grep then finds no match."""
+        """Return deepagents' error if `path` is missing, instead of an empty result of grep."""
         tested = self._files.execute(f"test -e {shlex.quote(path)}")
         return GrepResult(error=f"Path '{path}': path_not_found") if tested.exit_code == 1 else None
 
@@ -354,7 +354,7 @@ _NOTE = "\n[... output cut here: {limit:,} characters are kept ...]\n"
 
 
 def in_one_stream(command: str) -> str:
-    """Return a shell command that writes its standard error to standard output, in order.
+    """Return a shell command that also writes its standard error to standard output, in order.
 
     The redirection is on a separate line, so that syntax errors appear in the same stream.
     """
@@ -362,8 +362,9 @@ def in_one_stream(command: str) -> str:
 
 
 def combined_output(result: ExecutionResult, limit: int) -> tuple[str, bool]:
-    """Return the output and a note about the end, at most `limit` characters, and whether it was
-    cut. The start and the end are kept.
+    """Return the output with a note about the end, and whether the output was cut.
+
+    The text has at most `limit` characters; the start and the end of the output are kept.
     """
     text = result.stdout + result.stderr
     if len(text) <= limit:
@@ -391,7 +392,7 @@ _CODES: tuple[tuple[type[FileError], str], ...] = (
 
 
 def transfer_error(error: FileError) -> str:
-    """The code for `error`, or its text if there is no code, as for a full disk."""
+    """Return the framework's code for `error`, or the error's text if there is no code."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), str(error))
 
 

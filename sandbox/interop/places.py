@@ -38,10 +38,11 @@ _PROGRAMS = "/run/programs"
 
 
 class Places:
-    """Adds /tmp and /skills to `base`, a policy with one writable directory.
+    """The directories of an agent: the writable one of the policy `base`, /tmp and /skills.
 
     `policy` is the extended policy. `guard` protects files in the directory. Raises
-    `SandboxSetupError` for a `skills` that must not be shown, or that commands could write.
+    `SandboxSetupError` for a directory `skills` that must not be shown, or that commands could
+    write.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Places:
         self.root = Path(base.working_dir)
         shown = None if skills is None else _skills(skills, self.root)
         own = Path(tempfile.mkdtemp(prefix="vel-places-"))
-        # Register this before writing into it, so that a failure leaves no directory behind.
+        # Register the directory before writing into it, so that a failure leaves none behind.
         self.close = weakref.finalize(self, remove_tree, own)
         account = account_for(base)
         private = [
@@ -111,12 +112,12 @@ class Places:
 
     @property
     def description(self) -> str:
-        """The directories of `locate`, as text."""
+        """Return the agent's directories as text, for the model."""
         skills = f" and {SKILLS[0]} (read-only)" if self.has_skills else ""
         return f"{self.root} (the working directory){',' if skills else ' and'} {TEMPORARY}{skills}"
 
     def resolve(self, path: str | None) -> str:
-        """Return the absolute path for an argument of a file tool. Without one, it is the root.
+        """Return the absolute path for the path argument of a file tool; None means the root.
 
         Relative paths start at the root. deepagents' tools put a `/` before these, so that `.`
         becomes `/.`.
@@ -129,7 +130,7 @@ class Places:
         return joined if ".." in joined.split("/") else posixpath.normpath(joined)
 
     def advice(self, path: str) -> str:
-        """Return a sentence about the directories if `path` is outside of them, otherwise ""."""
+        """Return a sentence about the agent's directories if `path` is outside of them, else ""."""
         try:
             self.locate(path)
         except PathRefused as refused:
@@ -137,14 +138,14 @@ class Places:
         return ""
 
     def shown(self, path: str) -> str:
-        """Return a path of the root with the root's own path, also if it came through a link."""
+        """Return a path below the root as the caller spells the root, also if a link led to it."""
         if not paths.is_within(path, self._root_inside):
             return path
         return f"{self.root}{path[len(self._root_inside) :]}"
 
 
 def _without_link(path: str) -> str:
-    """Return the path in the sandbox without its link from /var/tmp to /tmp."""
+    """Return the path inside the sandbox with /tmp instead of the link /var/tmp."""
     if not paths.is_within(path, LINK_TO_TEMPORARY):
         return path
     return f"{TEMPORARY}{path[len(LINK_TO_TEMPORARY) :]}"
@@ -176,7 +177,7 @@ def _skills(requested: str | Path, root: Path) -> Path:
 
 
 def _private(own: Path, name: str, account: Account) -> Path:
-    """Create a directory of this backend with `account` as its owner."""
+    """Create a private directory of this backend, owned by `account`."""
     directory = own / name
     directory.mkdir(mode=0o700)
     if os.geteuid() == 0:
@@ -186,7 +187,7 @@ def _private(own: Path, name: str, account: Account) -> Path:
 
 
 def _way_through_temporary(own: Path, temporary: Path, root: Path) -> list[Mount]:
-    """Mount the path to a `root` in the host's /tmp, which the sandbox's own /tmp covers.
+    """Return mounts on the way to a `root` in the host's /tmp, which the sandbox's /tmp covers.
 
     bubblewrap creates the directories on the way to a mount and follows links there, outside the
     sandbox. So the agent must not be able to replace them: the first directory below /tmp is a
@@ -212,7 +213,7 @@ def _prefixes(parts: list[str]) -> list[PurePosixPath]:
 
 
 def _with_python(policy: SandboxPolicy) -> SandboxPolicy:
-    """Add `python` on hosts that have only `python3`: models and test suites use both."""
+    """Add the command `python` on hosts that have only `python3`: models and tests use both."""
     if Path("/usr/bin/python").exists() or not _PYTHON.exists():
         return policy
     path = f"{ENVIRONMENT['PATH']}:{_PROGRAMS}"

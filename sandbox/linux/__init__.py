@@ -1,1 +1,1 @@
-"""The sandbox of Linux: bubblewrap, control groups and seccomp."""
+"""The sandbox on Linux: bubblewrap, control groups and seccomp."""

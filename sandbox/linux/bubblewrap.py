@@ -1,4 +1,4 @@
-"""The Linux sandbox: one bubblewrap for each command, no state between commands."""
+"""The Linux sandbox: each command runs in its own bubblewrap, without state in between."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ _LONGEST_ARGUMENT = 100_000
 
 
 class BubblewrapSandbox(BaseSandbox):
-    """Raises `SandboxUnavailable` if this host cannot run it. No command ever runs without it.
+    """Sandbox on Linux. No command ever runs without bubblewrap.
 
-    Raises `SandboxSetupError` if commands would run as root, or as an account that cannot reach
-    the directories in the policy's mounts.
+    Raises `SandboxUnavailable` if this host cannot run bubblewrap, and `SandboxSetupError` if
+    commands would run as root, or as an account that cannot reach the directories in the policy's
+    mounts.
 
     With a network, commands reach the public internet through a proxy in this process. Tests can
-    replace the proxy with `egress`. `use_cgroups=False` is also for tests: limits are then
-    enforced as on a host without control groups.
+    replace the proxy with `egress`. `use_cgroups=False` is also for tests: limits are then enforced
+    as on a host without control groups.
     """
 
     def __init__(
@@ -111,11 +112,11 @@ class BubblewrapSandbox(BaseSandbox):
         marker: str,
         cancel: Cancellation,
     ) -> Execution:
-        """Start a program that the caller exchanges data with, for at most `seconds`.
+        """Start a program with which the caller exchanges data, for at most `seconds`.
 
         `stdin` is the read end of a pipe; the caller closes it after this method returns.
-        `on_stdout` gets the output as it arrives, on the thread that waits; it must not block.
-        Otherwise like `start`, but the time limit of a command does not apply.
+        `on_stdout` gets the output as it arrives, in the thread that calls `wait`, and must not
+        block. Everything else is as in `start`, but the time limit of a command does not apply.
         """
         prepared = Command(_checked_argv(command), stdin=stdin, marker=marker)
         return self._start(prepared, seconds, None, cancel, on_stdout)
@@ -165,7 +166,8 @@ def _way_out(policy: SandboxPolicy, egress: Egress | None) -> WayOut | None:
     if egress is None:
         if policy.network is Network.NONE:
             return None
-        # Imported at first use: asyncio's servers and the proxy cost 30 ms; few sandboxes use them.
+        # Imported at first use: asyncio's servers and the proxy take 30 ms, and few sandboxes use
+        # them.
         from sandbox.linux.egress.execution import Egress  # noqa: PLC0415
 
         egress = Egress()

@@ -1,8 +1,8 @@
-"""A control group for each command: the kernel enforces its total limits.
+"""Control groups: the kernel enforces the total limits of each command.
 
 The kernel also charges memory files, file systems in memory and socket buffers to the group; no
-other measurement counts all of them. The directory name contains the id of the process that
-created the group, so that a later process can find the groups of dead processes.
+other measurement counts all of them. The directory name contains the id of the process that created
+the group, so that a later process can find the groups of dead processes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Cgroups:
-    """Where this process can create control groups: a parent directory for each controller.
+    """The places where this process can create control groups: a directory for each controller.
 
     Version 2 has one directory for all controllers.
     """
@@ -44,7 +44,7 @@ class Cgroups:
     parents: Mapping[str, Path]
 
     def create(self, limits: Limits) -> CommandCgroup:
-        """Create an empty group with `limits`. Raises OSError, and then leaves no group."""
+        """Create an empty group with `limits`. Raises OSError; in this case no group is left."""
         name = f"{_PREFIX}{_namespace()}-{os.getpid()}-{_start_time(os.getpid())}-{next(_numbers)}"
         group = CommandCgroup(
             self.version, {kind: parent / name for kind, parent in self.parents.items()}
@@ -76,7 +76,10 @@ class Cgroups:
 
 
 class CommandCgroup:
-    """The control group of one command. `directories` is by controller; in version 2 all match."""
+    """The control group of one command.
+
+    `directories` maps controllers to directories; in version 2 all directories are the same.
+    """
 
     def __init__(self, version: int, directories: Mapping[str, Path]) -> None:
         self.version = version
@@ -103,7 +106,7 @@ class CommandCgroup:
             _write(directory / file, str(value))
 
     def attach(self, pid: int) -> None:
-        """Put `pid`, and so all its later children, into the group. Raises OSError."""
+        """Move `pid`, and so all its later children, into the group. Raises OSError."""
         for directory in self._distinct():
             _write(directory / "cgroup.procs", str(pid))
 
@@ -120,9 +123,9 @@ class CommandCgroup:
         return 0  # a kernel before 4.13 does not count
 
     def remove(self) -> None:
-        """Kill the processes in the group and remove it. Does nothing if it is already gone.
+        """Kill the processes in the group and remove it. Does nothing if it is already removed.
 
-        Raises `SandboxError` if it cannot be removed within ten seconds.
+        Raises `SandboxError` if the group cannot be removed within ten seconds.
         """
         for directory in self._distinct():
             deadline = time.monotonic() + DEATH_SECONDS
@@ -140,7 +143,10 @@ class CommandCgroup:
 
 
 def _settings(version: int, kind: str, limits: Limits) -> Iterator[tuple[str, str]]:
-    """Yield files and values. Commands get half the CPU weight of ordinary processes."""
+    """Yield the files of a group and the values to write.
+
+    Commands get half the CPU weight of ordinary processes.
+    """
     if kind == PIDS and limits.processes is not None:
         yield "pids.max", str(limits.processes)
     if kind == MEMORY and limits.memory_total is not None:
@@ -161,7 +167,7 @@ def _settings(version: int, kind: str, limits: Limits) -> Iterator[tuple[str, st
 
 
 def _write(file: Path, value: str) -> None:
-    # Without O_CREAT, so that a missing file is an error and not a new file.
+    # Open without O_CREAT, so that a missing file is an error and no new file appears.
     descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, value.encode())
@@ -195,12 +201,15 @@ def _entries(parent: Path) -> list[Path]:
 
 
 def _namespace() -> int:
-    """The pid namespace of the process ids in the group names."""
+    """Return the pid namespace of the process ids in the group names."""
     return os.stat("/proc/self/ns/pid").st_ino
 
 
 def _start_time(pid: int) -> int | None:
-    """In clock ticks since boot. Together with the pid it identifies a process uniquely."""
+    """Return the start time of a process in clock ticks since boot; None if it has ended.
+
+    Together with the pid, the start time identifies a process uniquely.
+    """
     try:
         line = Path(f"/proc/{pid}/stat").read_bytes()  # a process name can contain any bytes
     except (FileNotFoundError, ProcessLookupError):

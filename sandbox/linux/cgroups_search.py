@@ -1,4 +1,4 @@
-"""Find the directories where this process can create control groups, for each version."""
+"""Search for the directories where this process can create control groups."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class _Mount:
 
 
 def find_cgroups() -> Cgroups | None:
-    """Prefer the version that can limit memory, then the one with more controllers, or None.
+    """Return the places where this process can create control groups, or None.
 
-    In version 2 this may move the processes of a group that was delegated to this program (systemd:
+    Prefers the cgroup version that can limit memory, then the one with more controllers. In version
+    2, this may move the processes of a group that was delegated to this program (systemd:
     `Delegate=yes`; a container: its topmost group) into a group below it.
     """
     mounts = _mounts()
@@ -42,7 +43,7 @@ def mounted_versions() -> tuple[int, ...]:
 
 
 def _find_v1(mounts: list[_Mount]) -> Cgroups | None:
-    """The group of this process in each hierarchy, if this process can create a child in it."""
+    """Return the group of this process in each hierarchy where it can create child groups."""
     parents: dict[str, Path] = {}
     own = _own_groups()
     for mount in mounts:
@@ -54,7 +55,7 @@ def _find_v1(mounts: list[_Mount]) -> Cgroups | None:
 
 
 def _find_v2(mounts: list[_Mount]) -> Cgroups | None:
-    """The nearest enclosing group that this process may divide."""
+    """Return the nearest enclosing group that this process may divide."""
     for mount in mounts:
         own = _place_of(_own_groups().get(""), mount) if mount.version == 2 else None
         if own is None:
@@ -70,7 +71,10 @@ def _find_v2(mounts: list[_Mount]) -> Cgroups | None:
 
 
 def _is_ours(directory: Path, top: Path) -> bool:
-    """Whether the group was delegated: systemd marks such groups; a container owns its top."""
+    """Return whether the group was delegated to this program.
+
+    systemd marks delegated groups; a container owns its topmost group.
+    """
     if not all(
         os.access(path, os.W_OK)
         for path in (directory, directory / "cgroup.procs", directory / "cgroup.subtree_control")
@@ -102,7 +106,7 @@ def _enable(kind: str, directory: Path) -> None:
             (directory / "cgroup.subtree_control").write_text(f"+{kind}")
         except OSError as error:
             if error.errno != errno.EBUSY:
-                return  # not allowed; the report names the missing controllers
+                return  # not allowed: the report names the missing controllers
             if not _move_processes(directory):
                 return
         else:
@@ -110,7 +114,10 @@ def _enable(kind: str, directory: Path) -> None:
 
 
 def _move_processes(directory: Path) -> bool:
-    """Move them into a group below. The caller repeats it if new processes started."""
+    """Move the processes of a group into a group below it.
+
+    Returns whether all could be moved. The caller tries again if new processes have started.
+    """
     leaf = directory / _HOST_LEAF
     try:
         leaf.mkdir(exist_ok=True)
@@ -135,7 +142,10 @@ def _place_of(group: str | None, mount: _Mount) -> Path | None:
 
 
 def _own_groups() -> dict[str, str]:
-    """The groups of this process by controller, from /proc/self/cgroup; "" is version 2."""
+    """Return the groups of this process by controller, from /proc/self/cgroup.
+
+    The key "" is version 2.
+    """
     found: dict[str, str] = {}
     for line in _lines("/proc/self/cgroup"):
         _, kinds, group = line.split(":", 2)
@@ -158,11 +168,11 @@ def _mounts() -> list[_Mount]:
 
 
 def _lines(path: str) -> list[str]:
-    """The lines of a kernel file with paths. A path may hold any byte except a line feed."""
+    """Return the lines of a kernel file with paths. A path may hold any byte except a line feed."""
     text = os.fsdecode(Path(path).read_bytes())
     return [line for line in text.split("\n") if line]
 
 
 def _unescaped(field: str) -> str:
-    """Replace the octal numbers that the kernel writes for spaces and backslashes."""
+    """Return a field with the characters that the kernel writes as octal numbers."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)

@@ -1,10 +1,9 @@
-"""Enforce the limits of one command with the strongest mechanism that this host has.
+"""Enforcement of the limits of one command, with the strongest mechanism that this host has.
 
-The per-process limits of a command, set from outside on its first process.
-
-They are set after bubblewrap has created the user namespace: the kernel counts RLIMIT_NPROC
-separately in each namespace, so the limit neither counts nor blocks the account's other processes.
-All children inherit them, and without capabilities no process inside can raise them.
+Limits per process are set from outside on the command's first process, after bubblewrap has created
+the user namespace. The kernel counts RLIMIT_NPROC separately in each namespace, so the limit
+neither counts nor blocks the account's other processes. All children inherit these limits, and
+without capabilities no process inside can raise them.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ _OOM_SCORE = 1000
 class Enforcement:
     """The limits of one command. Call `prepare` before it may run, and always `end` after it.
 
-    Without `cgroups`, a watchdog measures its memory and its processes get a lower priority. `base`
-    is the state that all commands of one sandbox share.
+    Without `cgroups`, a watchdog measures the memory of the command, and its processes get a lower
+    priority. `base` is the state that all commands of one sandbox share.
     """
 
     def __init__(
@@ -52,12 +51,12 @@ class Enforcement:
         self.watches: list[Watch] = []
 
     def prepare(self, pid: int) -> None:
-        """Limit the first process, and so all its later children. Raises OSError."""
+        """Limit the command's first process, and so all its later children. Raises OSError."""
         limits = self._policy.limits
         if self._cgroups is not None:
             self._group = self._cgroups.create(limits)
             self._group.attach(pid)
-        # These two are not security limits: root in a container may lack the permission.
+        # The next two are not security limits: root in a container may lack the permission.
         with suppress(PermissionError):
             # If the host runs out of memory, the kernel should not kill the database.
             Path(f"/proc/{pid}/oom_score_adj").write_text(str(_OOM_SCORE))
@@ -73,14 +72,14 @@ class Enforcement:
             self.watches.append(DiskWatch(pid, self._policy.mounts, limits, self._base))
 
     def overstepped(self) -> str | None:
-        """Why the kernel killed the command, if a limit of the control group was the reason."""
+        """Return why the kernel killed the command, if it reached a limit of its control group."""
         limit = self._policy.limits.memory_total
         if self._group is None or limit is None or not self._group.oom_kills():
             return None
         return over_memory(limit)
 
     def last_words(self) -> list[str]:
-        """The reports of the watches about a command that has ended."""
+        """Return the messages of all watches about a command that has ended."""
         return [word for watch in self.watches if (word := watch.last_word()) is not None]
 
     def end(self) -> None:

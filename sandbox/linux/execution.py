@@ -27,7 +27,7 @@ _CHUNK = 65536
 
 
 class BubblewrapExecution(Execution):
-    """A launched command. The constructor opens its gate as its last step."""
+    """A command that was launched in bubblewrap. The constructor lets it run as its last step."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class BubblewrapExecution(Execution):
         self._result: ExecutionResult | None = None
         self._started = time.monotonic()
         self._forget_cancel = cancel.on_cancel(self.kill) if cancel else None
-        # If it is already cancelled, its first process is dead and no command waits at the gate.
+        # If it is already cancelled, its first process is dead, and no command waits to run.
         launched.open_gate()
 
     def kill(self) -> None:
@@ -86,7 +86,7 @@ class BubblewrapExecution(Execution):
     def _watch(self) -> str:
         """Read output until the command has ended or must be killed.
 
-        Return how: exited, gone, late, flood, or over (with `_overstepped` set).
+        Return the reason: exited, gone, late, flood, or over (with `_overstepped` set).
         """
         launched, watches = self._launched, self._enforcement.watches
         poll = select.poll()
@@ -111,7 +111,8 @@ class BubblewrapExecution(Execution):
                     if not more:
                         return "gone"
                 else:
-                    # The first process died before its report: bubblewrap's last report follows.
+                    # The first process died before its report was read: bubblewrap's last report
+                    # follows.
                     poll.unregister(descriptor)
             if self._printed > self._limits.output_flood:
                 return "flood"
@@ -143,8 +144,8 @@ class BubblewrapExecution(Execution):
             self._enforcement.end()
 
     def _drain(self) -> None:
-        # No writer is alive, so the pipes contain all remaining output. Do not wait for an end of
-        # file: a descriptor may have been passed to another sandbox through a socket.
+        # No process can write any more, so the pipes contain all remaining output. Do not wait for
+        # an end of file: a descriptor may have been passed to another sandbox through a socket.
         for descriptor in self._streams:
             while self._printed <= self._limits.output_flood and self._take(descriptor):
                 poll = select.poll()
@@ -157,7 +158,7 @@ class BubblewrapExecution(Execution):
         return sum(captured.total for _, captured in self._streams.values())
 
     def _take(self, descriptor: int) -> bool:
-        """Read once. Return False at the end of the stream."""
+        """Read once from a descriptor. Return False at the end of the stream."""
         try:
             data = os.read(descriptor, _CHUNK)
         except BlockingIOError:

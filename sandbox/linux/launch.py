@@ -1,4 +1,4 @@
-"""Start bubblewrap and wait until the command may run."""
+"""Start of bubblewrap, until the command is ready to run."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sandbox.policy import InjectedFile, SandboxPolicy
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command to run: argv inside the sandbox, with files and variables only for this command."""
+    """A command to run in a sandbox: its arguments, and files and variables only for it."""
 
     argv: Sequence[str]
     files: tuple[InjectedFile, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     stdin: bytes | int | None = None
-    """Its standard input: all bytes of it, or the read end of a pipe of the caller."""
+    """The standard input of the command: all its bytes, or the read end of the caller's pipe."""
     marker: str = ""
     descriptors: tuple[int, ...] = ()
-    """Descriptors that it inherits, with the same numbers."""
+    """The descriptors that the command inherits, with the same numbers."""
 
 
 def launch(
@@ -41,19 +41,21 @@ def launch(
     prepare: Callable[[int], None],
     protection: Sequence[str] = (),
 ) -> Launched:
-    """Set up a sandbox for `command` as `account`. The command waits at the gate.
+    """Set up a sandbox in which `command` waits to run as `account`.
 
-    `prepare(pid)` is called with the first process, before the command can run and while
-    bubblewrap continues its set-up. If it raises OSError, the set-up has failed. `protection` are
-    mounts on top of those of the policy, as arguments of bubblewrap.
+    Call `open_gate` of the result to let the command run. `prepare(pid)` is called with the first
+    process, before the command can run and while bubblewrap continues its set-up. If it raises
+    OSError, the set-up has failed. `protection` has arguments of bubblewrap for mounts on top of
+    those of the policy.
 
     Raises `SandboxSetupError`; in this case no process is left.
     """
     prefix = drop_to(account)
     with Descriptors() as ours, Descriptors() as theirs:
         status, writing = _pipe_from(ours, theirs)
-        # Open for reading as well: if this process dies, bubblewrap's report still has a reader.
-        # A broken pipe would end only its outer half, and the inner half would wait for ever.
+        # Open for reading as well: if this process dies, bubblewrap's report still has a reader. A
+        # broken pipe would end only bubblewrap's outer process, and its inner process would wait
+        # for ever.
         their_status = theirs.add(os.open(f"/proc/self/fd/{writing}", os.O_RDWR | os.O_CLOEXEC))
         stdout, their_stdout = _pipe_from(ours, theirs)
         stderr, their_stderr = _pipe_from(ours, theirs)

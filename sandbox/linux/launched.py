@@ -1,4 +1,4 @@
-"""A bubblewrap that was started: its reports, its gate, its end."""
+"""A bubblewrap process that was started: its reports, the start of the command, and its end."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ SETUP_SECONDS = 20.0
 class Pipes:
     """This process's ends of a sandbox's pipes. The read ends are non-blocking.
 
-    With `arrival` and `gate` the command waits until it may run. bubblewrap reads both at the end
-    of its set-up, first `arrival`: one byte fills this pipe, so it becomes writable again when the
-    set-up is done. bubblewrap then reads the system-call filter from `gate`. If this process
-    dies before it has written the filter, bubblewrap reads an empty filter and exits. So a command
-    never runs unwatched.
+    With `arrival` and `gate`, the command waits until this process lets it run. bubblewrap reads
+    both at the end of its set-up, first `arrival`: one byte fills this pipe, so it becomes writable
+    again when the set-up is done. bubblewrap then reads the system-call filter from `gate`. If this
+    process dies before it has written the filter, bubblewrap reads an empty filter and exits. So a
+    command never runs without this process.
     """
 
     status: int
@@ -44,10 +44,11 @@ class Pipes:
 
 
 class Launched:
-    """`pid` is the first process of the sandbox's pid namespace, as the host numbers it. All
-    processes of the command die with it. It is set after `await_first_process`.
+    """A started bubblewrap.
 
-    Errors of the set-up leave no process alive.
+    `pid` is the first process of the sandbox's pid namespace, as the host numbers it. It is set
+    after `await_first_process`. When this process dies, all processes of the command die. Errors of
+    the set-up leave no process alive.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Launched:
         self._status_text = b""
 
     def await_first_process(self) -> None:
-        """Wait for the first process. Raises `SandboxSetupError` if there is no such process."""
+        """Wait for the sandbox's first process. Raises `SandboxSetupError` if it does not start."""
         deadline = time.monotonic() + SETUP_SECONDS
         while not self.pid:
             left = deadline - time.monotonic()
@@ -75,21 +76,21 @@ class Launched:
             pidfd = os.pidfd_open(self.pid)
         except ProcessLookupError as error:
             raise self.setup_error("its first process ended immediately") from error
-        # The number comes from another process. Root must not kill an unrelated process.
+        # Another process reported the number. Root must not kill an unrelated process.
         if parent_of(self.pid) != self.process.pid:
             os.close(pidfd)
             raise self.setup_error("its first process ended immediately")
         self.pidfd = pidfd
 
     def await_arrival_at_gate(self) -> None:
-        """Return when the set-up is done. Raises `SandboxSetupError`."""
+        """Wait until bubblewrap's set-up is done. Raises `SandboxSetupError`."""
         poll = select.poll()
         poll.register(self.pipes.arrival, select.POLLOUT)
         events = poll.poll(SETUP_SECONDS * 1000)
         if not events:
             raise self.setup_error(f"its set-up took longer than {SETUP_SECONDS:g} s")
         if not events[0][1] & select.POLLOUT:
-            raise self.setup_error("it ended during its set-up")  # and left the byte unread
+            raise self.setup_error("it ended during its set-up")  # without reading the byte
 
     def open_gate(self) -> None:
         """Let the command run, once. Does nothing if the command was already killed."""
@@ -103,7 +104,7 @@ class Launched:
             os.close(self.pipes.gate)
 
     def read_status(self) -> bool:
-        """Read bubblewrap's reports. Return False if there will be no more reports."""
+        """Read bubblewrap's reports. Return False if bubblewrap will send no more."""
         try:
             data = os.read(self.pipes.status, 65536)
         except BlockingIOError:
@@ -117,10 +118,11 @@ class Launched:
         return bool(data)
 
     def end(self) -> None:
-        """Kill all processes and return when they are gone."""
+        """Kill all processes of the sandbox, and return when they have ended."""
         if self.pidfd >= 0:
             send_kill(self.pidfd)
-            # Readable when the first process is dead, which is after all others in its namespace.
+            # The pidfd is readable when the first process is dead, after all others of its
+            # namespace.
             if not wait_readable(self.pidfd, DEATH_SECONDS):
                 raise SandboxSetupError(hangs_in_the_kernel(self.pid))
             reap_if_own(self.pidfd)
@@ -132,7 +134,7 @@ class Launched:
     def _await_outer_process(self) -> None:
         if self.process.returncode is not None:
             return
-        # It reaps its child and then exits. (The time-out of Popen would poll.)
+        # bubblewrap reaps its child and then exits. (The time-out of Popen would poll.)
         pidfd = os.pidfd_open(self.process.pid)
         if not wait_readable(pidfd, DEATH_SECONDS):
             self.process.kill()
@@ -149,7 +151,7 @@ class Launched:
             os.close(self.pidfd)
 
     def setup_error(self, problem: str) -> SandboxSetupError:
-        """End all processes and return an error with bubblewrap's error output."""
+        """End all processes, and return an error that includes bubblewrap's error output."""
         self.end()
         try:
             stderr = os.read(self.pipes.stderr, 65536).decode("utf-8", "replace").strip()

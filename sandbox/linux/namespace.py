@@ -1,4 +1,4 @@
-"""The view of commands inside: the arguments of bubblewrap for a policy, and its files.
+"""The file system that commands see: the arguments of bubblewrap for a policy.
 
 Everything is read-only, except the writable mounts and the size-limited file systems in memory.
 """
@@ -18,7 +18,7 @@ PYTHON = "/usr/bin/python3"
 SHELL = "/usr/bin/bash"
 
 ENVIRONMENT: dict[str, str] = {
-    # inotify is not available; these libraries would fail instead of polling.
+    # inotify is not available: without this variable, these libraries would fail instead of poll.
     "CHOKIDAR_USEPOLLING": "1",
     "WATCHPACK_POLLING": "true",
     "HOME": HOME,
@@ -26,7 +26,7 @@ ENVIRONMENT: dict[str, str] = {
     "LOGNAME": "nobody",
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "PYTHONDONTWRITEBYTECODE": "1",
-    # Unbuffered, so that output from before a time limit is not lost.
+    # Unbuffered output: text from before a time limit is not lost.
     "PYTHONUNBUFFERED": "1",
     "SHELL": SHELL,
     "TERM": "dumb",
@@ -62,7 +62,7 @@ def _isolation() -> list[str]:
 def _system() -> Iterator[str]:
     yield from ("--ro-bind", "/usr", "/usr")
     for path in _USR_LINKS:
-        # Without a merged /usr these are separate directories.
+        # On a system without a merged /usr, these are separate directories.
         if os.path.islink(path):
             yield from ("--symlink", os.readlink(path), path)
         elif os.path.isdir(path):
@@ -70,7 +70,7 @@ def _system() -> Iterator[str]:
     yield from ("--dir", "/etc", "--dir", "/run")
     for path in _ETC_BINDS:
         yield from ("--ro-bind-try", path, path)
-    # A link into /usr needs no mount. A local time zone that is a plain file is left out (UTC).
+    # A link into /usr needs no mount. A local time zone in a plain file is omitted (UTC).
     zone = os.path.realpath("/etc/localtime")
     if zone.startswith("/usr/"):
         yield from ("--symlink", zone, "/etc/localtime")
@@ -80,7 +80,7 @@ def _memory_file_systems(size: int) -> Iterator[str]:
     yield from ("--proc", "/proc", "--dev", "/dev")
     for path, mode in (("/dev/shm", "1777"), ("/tmp", "1777"), (HOME, "0700")):  # noqa: S108
         yield from ("--perms", mode, "--size", str(size), "--tmpfs", path)
-    # Relative, because bubblewrap resolves it before the new root becomes the root.
+    # A relative link, because bubblewrap resolves it before the new root becomes the root.
     yield from ("--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108
 
 
@@ -129,7 +129,7 @@ def bwrap_arguments(policy: SandboxPolicy, environment: dict[str, str]) -> list[
 
 
 def sealing_arguments() -> list[str]:
-    """Arguments that follow all files and mounts: they make the rest read-only."""
+    """Return the arguments that make everything else read-only, after all files and mounts."""
     return ["--remount-ro", "/", "--remount-ro", "/dev", "--remount-ro", "/proc"]
 
 

@@ -1,4 +1,4 @@
-"""Find out by trial what this host can enforce."""
+"""Tests of what this host can enforce."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _CAP_SYS_PTRACE = 19
 
 @dataclass(frozen=True, slots=True)
 class EnforcedLimit:
-    """`firm` is false if a command can exceed the limit for a short time, or in part.
+    """A limit and what enforces it. `weakness` is empty if commands can never exceed the limit.
 
-    `weakness` then describes by how much, and `advice` what to do.
+    Otherwise, it says by how much a command can exceed the limit for a short time or in part, and
+    `advice` says what to do.
     """
 
     limit: str
@@ -48,7 +49,10 @@ class EnforcedLimit:
 
 
 def enforced_limits(cgroups: Cgroups | None) -> tuple[EnforcedLimit, ...]:
-    """`cgroups` is where commands get their own control groups; None if there is no such place."""
+    """Return what enforces each limit on this host.
+
+    `cgroups` is where commands get their own control groups, or None.
+    """
     group = "" if cgroups is None else f"cgroup v{cgroups.version}"
     kinds = set() if cgroups is None else set(cgroups.parents)
     return (
@@ -97,11 +101,11 @@ OLDEST_BWRAP = (0, 8, 0)
 
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """`problems` prevent the sandbox from running; `warnings` do not.
+    """The result of `check_host`.
 
-    Each line is a problem and its solution. `cgroups` are the mounted versions.
-    `command_cgroups` is where each command gets its own control group, or None if it gets no group.
-    `limits` says for each limit what enforces it.
+    `problems` prevent the sandbox from running; `warnings` do not. Each line is a problem and its
+    solution. `cgroups` are the mounted versions. `command_cgroups` is where each command gets its
+    own control group, or None if commands get none. `limits` says for each limit what enforces it.
     """
 
     system: str
@@ -129,8 +133,8 @@ _good: HostReport | None = None
 def check_host() -> HostReport:
     """Examine this host and run one command in a real sandbox.
 
-    A report without problems is kept for the life of the process. Otherwise each call examines the
-    host again, so a repaired host needs no restart.
+    A report without problems is kept for the life of the process. Otherwise, each call examines the
+    host again, so that a repaired host needs no restart.
     """
     global _good
     with _lock:
@@ -143,7 +147,7 @@ def check_host() -> HostReport:
 
 
 def known_report() -> HostReport | None:
-    """The report without problems of this process, or None. Does not examine the host."""
+    """Return this process's kept report without problems, or None. Does not examine the host."""
     return _good
 
 
@@ -228,7 +232,7 @@ def _as_numbers(version: str) -> tuple[int, ...]:
 
 
 def usable_cgroups() -> Cgroups | None:
-    """Where commands get control groups on this host, or None."""
+    """Return where commands get their own control groups on this host, or None."""
     return check_host().command_cgroups
 
 
@@ -272,7 +276,7 @@ def _try_a_sandbox(bwrap: Path, cgroups: Cgroups | None) -> list[str]:
 
 
 def _likely_fix() -> str:
-    """The setting that most likely disables user namespaces, as one instruction."""
+    """Return an instruction to change the setting that probably disables user namespaces."""
     if _setting("kernel/unprivileged_userns_clone") == "0":
         return "Set `sysctl kernel.unprivileged_userns_clone=1`."
     if _setting("user/max_user_namespaces") == "0":

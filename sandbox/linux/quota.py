@@ -1,7 +1,7 @@
-"""Measure the directories that commands can write, in allocated bytes and in names.
+"""Measurement of the directories that commands can write: allocated bytes, and names.
 
 Their contents are hostile. No link is followed, a hard link counts once, and a hole in a file does
-not count. `Usage.complete` is false if a part could not be measured.
+not count. `Usage.complete` is False if a part could not be measured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BATCH = 64
 
 @dataclass(slots=True)
 class Usage:
-    """`complete` is false if a part of the tree is too deep to be measured."""
+    """The use of a tree. `complete` is False if a part of it is too deep to be measured."""
 
     size: int = 0
     files: int = 0
@@ -36,7 +36,7 @@ class Usage:
 
 
 class TreeScan:
-    """Measures `directories` in slices, because a large tree takes seconds. Close it after use."""
+    """Measurement of `directories` in slices, as a large tree takes seconds. Close it after use."""
 
     def __init__(self, directories: Sequence[Path]) -> None:
         self.usage = Usage()
@@ -46,7 +46,7 @@ class TreeScan:
         self._walk = self._walk_all(directories)
 
     def run(self, seconds: float) -> bool:
-        """Continue for about `seconds`. Return whether the end was reached."""
+        """Continue the measurement for about `seconds`. Return whether it is finished."""
         started = time.monotonic()
         try:
             while time.monotonic() - started < seconds:
@@ -60,7 +60,7 @@ class TreeScan:
         self._walk.close()
 
     def _walk_all(self, directories: Sequence[Path]) -> Generator[bool, None, None]:
-        """Yield False after each batch."""
+        """Walk all directories, and yield False after each batch of entries."""
         for directory in directories:
             try:
                 root = open_directory(directory)
@@ -79,7 +79,7 @@ class TreeScan:
             try:
                 directory = open_below(root, names)
             except (FileNotFoundError, NotADirectoryError, PermissionError):
-                continue  # removed or replaced; or of another account, so commands cannot write it
+                continue  # removed or replaced; or of another account: commands cannot write it
             except OSError as error:
                 if error.errno != errno.ELOOP:
                     raise
@@ -120,7 +120,7 @@ class TreeScan:
 
 
 class Room:
-    """How much the tools on the host may still write into `directories` under `limits`.
+    """The room in `directories` under `limits`, for the file tools that write from the host.
 
     A measurement is used until the tools have written a sixteenth of the free room that it found.
     Commands may write in between; their own watch limits them. If measuring takes longer than a
@@ -133,7 +133,7 @@ class Room:
         self._bytes_left = self._files_left = 0
 
     def require(self, size: int, path: str) -> None:
-        """Check that `size` bytes fit before a write to the agent's path. Raises `StorageFull`."""
+        """Raise `StorageFull` unless `size` bytes fit, before a write to the agent's `path`."""
         self._require_reserve(size, path)
         if size > self._bytes_left or self._files_left < 1:
             self._measure(size, path)

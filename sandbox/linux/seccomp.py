@@ -1,8 +1,9 @@
 """The system-call filter of a sandbox, as the classic BPF program that bubblewrap loads.
 
-Refused calls fail with an errno, so programs use their fallbacks. Another architecture or the
-x32 table, where the same numbers mean other calls, kills the process. Flags are compared only in
-their low 32 bits: the kernel ignores the upper half of an `int`, so the filter must ignore it too.
+Refused calls fail with an errno, so that programs use their fallbacks. A call for another
+architecture or the x32 table, where the same numbers mean other calls, kills the process. Flags are
+compared only in their low 32 bits: the kernel ignores the upper half of an `int`, so the filter
+must ignore it too.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _INTERNET_PROTOCOLS = (0, 1, 6, 17, 58)  # default, ICMP, TCP, UDP, ICMPv6
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """`column` in the number table, and the kernel's AUDIT_ARCH constant."""
+    """A processor architecture: its `column` in the table of numbers, and its AUDIT_ARCH value."""
 
     name: str
     column: int
@@ -80,7 +81,10 @@ def _length(block: bytes) -> int:
 
 
 def _when_number_in(numbers: list[int], block: bytes) -> bytes:
-    """Run `block`, which must return, if the accumulator is one of `numbers`."""
+    """Return filter code that executes `block` if the accumulator is one of `numbers`.
+
+    `block` must end with a return.
+    """
     tests = [
         _instruction(_JUMP_EQUAL, number, if_true=len(numbers) - place)
         for place, number in enumerate(numbers)
@@ -112,8 +116,9 @@ _ALLOWED = _instruction(_RETURN, _ALLOW)
 
 
 def _socket_rules(*, named: bool) -> bytes:
-    """Allow INET, INET6 and, if `named`, UNIX: streams and datagrams, no raw sockets, and no
-    protocol that loads a module.
+    """Return filter code that allows sockets: INET, INET6, and UNIX if `named`.
+
+    Only streams and datagrams are allowed, no raw sockets, and no protocol that loads a module.
     """
     families = (*((socket.AF_UNIX,) if named else ()), socket.AF_INET, socket.AF_INET6)
     internet = (
@@ -135,9 +140,10 @@ def _socket_rules(*, named: bool) -> bytes:
 
 
 def _connected_pair_rules() -> bytes:
-    """Pairs of UNIX sockets that can never be connected to another socket.
+    """Return filter code that allows only connected pairs of UNIX sockets.
 
-    Datagram pairs are refused, because such a socket can still send to any path.
+    Such a socket can never be connected to another socket. Datagram pairs are refused, because
+    their sockets can still send to any path.
     """
     kinds = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
     return (
@@ -155,7 +161,10 @@ def _mode_rules(mode_argument: int) -> bytes:
 
 
 def _open_rules(flags_argument: int) -> bytes:
-    """Without O_CREAT the mode argument is undefined, so it is not checked."""
+    """Return filter code that checks the mode of files that an open call creates.
+
+    The mode is checked only with O_CREAT, because the argument is undefined otherwise.
+    """
     mode = _load_argument(flags_argument + 1) + _refuse_if_any_bit(_SET_ID_BITS, errno.EPERM)
     return (
         _load_argument(flags_argument)
@@ -173,7 +182,7 @@ def _argument_rules(unix_sockets: bool) -> dict[str, bytes]:
         "socket": _socket_rules(named=unix_sockets),
         "socketpair": pair,
         "ioctl": _load_argument(1) + _refuse_if_in(terminal, errno.EPERM) + _ALLOWED,
-        # The older form of inotify. EINVAL is the answer of a kernel without it.
+        # The older form of inotify. A kernel without inotify returns EINVAL.
         "fcntl": _load_argument(1) + _refuse_if_in((_F_NOTIFY,), errno.EINVAL) + _ALLOWED,
         # A set-id file in a workspace would outlive the sandbox, and other users could run it.
         "chmod": _mode_rules(1),

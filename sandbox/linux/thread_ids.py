@@ -1,4 +1,4 @@
-"""Give the real ids of another account to one thread.
+"""Setting of the real ids of one thread to those of another account.
 
 The kernel lets a process set the limits of another process if their real ids are equal, or with
 CAP_SYS_RESOURCE, which root in a container seldom has. This module calls the kernel directly,
@@ -25,7 +25,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @contextmanager
 def real_ids_of(account: Account) -> Iterator[None]:
-    """Give `account`'s real uid and gid to the calling thread. Raises OSError if not permitted."""
+    """Give the calling thread the real uid and gid of `account` in the block.
+
+    Raises OSError if this process lacks the permission.
+    """
     own = Account(os.getuid(), os.getgid())
     if own == account:
         yield

@@ -1,4 +1,4 @@
-"""Check a running command periodically, for limits that the kernel does not enforce itself."""
+"""Periodic checks of a running command, for limits that the kernel does not enforce itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CHECK_SECONDS = 0.1
 
 
 class CgroupWatch(Watch):
-    """Kills the whole command after the kernel has killed a process at the memory limit."""
+    """Kills the whole command if the kernel killed one of its processes at the memory limit."""
 
     def __init__(self, group: CommandCgroup, limit: int) -> None:
         self._group = group
@@ -63,10 +63,10 @@ def _children(pid: int, thread: str) -> list[int]:
 
 
 def open_files_of(pids: Iterable[int]) -> Iterator[os.stat_result]:
-    """Yield the status of each open file of the processes `pids`, without the names.
+    """Yield the status of each open file of the processes `pids`.
 
-    Processes that this account may not inspect are left out. Root needs CAP_SYS_PTRACE for that,
-    which containers lack.
+    Processes that this account may not inspect are omitted. Root needs CAP_SYS_PTRACE to inspect
+    them, which containers lack.
     """
     for pid in pids:
         directory = f"/proc/{pid}/fd"
@@ -78,4 +78,4 @@ def open_files_of(pids: Iterable[int]) -> Iterator[os.stat_result]:
             try:
                 yield os.stat(f"{directory}/{name}")
             except OSError:
-                continue  # closed in the meantime
+                continue  # closed since it was listed

@@ -1,8 +1,8 @@
-"""Limit the disk use of commands.
+"""Limit of the disk use of commands.
 
-Counting a large tree takes seconds. So this watch often reads the free room of the file system,
-which is cheap but shared by all users. It counts the tree in slices: from time to time, and
-immediately if the loss of free room could mean that the quota is used up.
+Counting a large tree takes seconds. So the watch often reads the free room of the file system,
+which is quick, but other programs use the room, too. It counts the tree in slices: from time to
+time, and immediately if the loss of free room could mean that the quota is used up.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HOST_RESERVE_PART = 0.02
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """Bytes and names on the file systems. Some file systems report no number of names."""
+    """The room on the file systems, in bytes and names. Some file systems report no names."""
 
     free: int
     free_files: int
@@ -54,7 +54,7 @@ class _Bounds:
 
 @dataclass(slots=True)
 class Base:
-    """The contents of the caller's own directories before the first command, when counted.
+    """The contents of the caller's own directories before the first command, once counted.
 
     They do not count as the commands' use. The commands of one sandbox share this object.
     """
@@ -63,9 +63,10 @@ class Base:
 
 
 class DiskWatch(Watch):
-    """Counts the writable `mounts` for the command whose first process is `first`.
+    """Limits the size of the writable `mounts` while one command runs.
 
-    Create it before the command runs. A tree that is over its quota then only must not grow.
+    `first` is the first process of the command. Create the watch before the command runs. If a tree
+    is then over its quota already, the command is killed only if the tree grows.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class DiskWatch(Watch):
                 self._scan, self._scan_drop = TreeScan(self._directories), dropped.size
             if self._scan is not None:
                 reason = self._continue_counting(_SLICE * 2 if suspect else _SLICE, dropped)
-            # Not only on suspicion: others may free room that the command uses.
+            # Count from time to time, too: other programs may free room that the command uses.
             counted = self._scan is None
             if reason is None and (suspect or counted) and self._before is not None:
                 reason = self._over(Usage(self._known.size + self._deleted(), self._known.files))
@@ -109,7 +110,7 @@ class DiskWatch(Watch):
         return reason
 
     def last_word(self) -> str | None:
-        """Whether the tree is now over its quota, if counting it takes little time."""
+        """Return a message if the tree is now over its quota, if counting takes little time."""
         dropped = self._dropped()
         changed = dropped.size > _SLACK.size or dropped.files > _SLACK.files
         if changed or self._before is None or self._over_quota(self._before):
@@ -127,7 +128,7 @@ class DiskWatch(Watch):
             self._scan = None
 
     def _continue_counting(self, seconds: float, dropped: Usage) -> str | None:
-        """Count for about `seconds`. Return the reason to kill the command, if any."""
+        """Count for about `seconds`. Return the reason to kill the command, or None."""
         scan = self._scan
         assert scan is not None
         done = scan.run(seconds)
@@ -154,7 +155,7 @@ class DiskWatch(Watch):
         return self._exceeds(usage, self._ceiling())
 
     def _uses_reserve(self, usage: Usage) -> bool:
-        """Whether the tree has grown, and less is free than the reserve."""
+        """Return whether the tree has grown while less than the reserve is free."""
         before = self._before or Usage()
         has_grown = self._before is not None and usage.size > before.size + _SLACK.size
         return has_grown and self._free() < self._limits.reserve
@@ -164,7 +165,7 @@ class DiskWatch(Watch):
         return self._exceeds(usage, _plus(base, self._limits, Usage()))
 
     def _ceiling(self) -> _Bounds:
-        """The most that the tree may contain while this command runs."""
+        """Return the most that the tree may contain while this command runs."""
         return _plus(self._base.usage or Usage(), self._limits, self._before or Usage())
 
     def _exceeds(self, usage: Usage, bounds: _Bounds) -> str | None:
@@ -175,7 +176,7 @@ class DiskWatch(Watch):
         return None
 
     def _is_suspect(self, dropped: Usage) -> bool:
-        """Whether the quota may be nearly used up, judging from the free room."""
+        """Return whether the quota may be nearly used up, judging from the free room."""
         guessed = Usage(
             self._known.size + max(0, dropped.size - self._known_drop),
             self._known.files + dropped.files,
@@ -201,7 +202,7 @@ class DiskWatch(Watch):
         return min(_LONGEST, max(_SHORTEST, left / _FASTEST_WRITE))
 
     def _deleted(self) -> int:
-        """Bytes of open files that no longer have a name: counting the tree does not find them."""
+        """Return the bytes of open files without a name, which counting the tree does not find."""
         return sum(
             {
                 (status.st_dev, status.st_ino): status.st_blocks * 512
@@ -227,7 +228,7 @@ class DiskWatch(Watch):
         return None
 
     def _dropped(self) -> Usage:
-        """The room that disappeared from the file systems since the start, for any reason."""
+        """Return the room that disappeared from the file systems since the start."""
         room = self._room()
         return Usage(
             max(0, self._room_before.free - room.free),
@@ -235,7 +236,7 @@ class DiskWatch(Watch):
         )
 
     def _free(self) -> int:
-        """Bytes that this account may write on the file system with the least room."""
+        """Return the bytes that this account may write on the file system with the least room."""
         found = [os.statvfs(path) for path in self._devices.values()]
         return min((status.f_bavail * status.f_frsize for status in found), default=_UNLIMITED)
 

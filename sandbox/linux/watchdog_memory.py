@@ -1,8 +1,8 @@
-"""Count the memory of a whole command on hosts without a control group.
+"""Measurement of the memory of a whole command on hosts without a control group.
 
-The count includes the processes' own and shared memory, open memory files, and the file systems in
-memory. A memory file in flight in a socket, an unmapped System V segment and the buffers of
-sockets belong to no process; for these, the watch checks the remaining memory of the host.
+The sum includes the processes' own and shared memory, open memory files, and the file systems in
+memory. A memory file in flight in a socket, an unmapped System V segment and the buffers of sockets
+belong to no process; for these, the watch checks the free memory of the host.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ _HOST_RESERVE = 0.03
 
 
 class MemoryWatch(Watch):
-    """`first` is the first process of the command, `limit` is in bytes."""
+    """Limits the memory of one command to `limit` bytes. `first` is its first process."""
 
     def __init__(self, first: int, limit: int, mounts: tuple[Mount, ...] = ()) -> None:
         self._first = first
-        # A mount of the policy covers the file system in memory, and the disk watch counts it.
+        # If a mount of the policy covers the file system in memory, the disk watch counts the
+        # mount.
         self._in_memory = [at for at in _FILE_SYSTEMS if at not in {m.target for m in mounts}]
         self._limit = limit
         self._files_device = _device_of_memory_files()
@@ -55,7 +56,11 @@ class MemoryWatch(Watch):
         return None
 
     def _pause(self, used: int, spent: float) -> float:
-        """The time to the limit at full speed, but short enough to notice a low host."""
+        """Return the seconds until the next check. `used` is in bytes, `spent` in seconds.
+
+        The command could not reach the limit earlier at full speed. The time is short enough to
+        notice that the host has little memory left.
+        """
         needed = max(0, self._limit - used) / _FASTEST_FILL
         return max(min(_LONGEST, max(_SHORTEST, needed)), spent * _SHARE_OF_TIME)
 
@@ -68,13 +73,13 @@ class MemoryWatch(Watch):
             private += own
             mapped += shared
         # This counts memory twice that a fork shares with its parent or that two processes map.
-        # Most commands are below the limit even so; the exact count reads the page tables.
+        # Most commands are below the limit even so; the exact sum needs the page tables.
         if private + max(files, mapped) <= self._limit:
             return private + max(files, mapped)
         shares = [_proportional(pid) for pid in pids]
         private = sum(own for own, _ in shares)
         mapped = sum(shared for _, shared in shares)
-        return private + max(files, mapped)  # files may be mapped, so the sum would be too high
+        return private + max(files, mapped)  # files may be mapped: the sum would be too high
 
     def _memory_files(self, pids: list[int]) -> int:
         return sum(
@@ -98,14 +103,14 @@ class MemoryWatch(Watch):
 
 
 def _resident(pid: int) -> tuple[int, int]:
-    """The process's own bytes, including page tables and swap, and its shared bytes."""
+    """Return the process's own bytes, including page tables and swap, and its shared bytes."""
     lines = _sizes(f"/proc/{pid}/status")
     own = lines.get("RssAnon", 0) + lines.get("VmSwap", 0) + lines.get("VmPTE", 0)
     return own, lines.get("RssShmem", 0)
 
 
 def _proportional(pid: int) -> tuple[int, int]:
-    """Like `_resident`, but each process gets only its share of a shared page."""
+    """Return the same as `_resident`, but count only a process's share of each shared page."""
     lines = _sizes(f"/proc/{pid}/smaps_rollup")
     if "Pss_Anon" not in lines:  # a process that this account may not inspect
         return _resident(pid)
@@ -114,7 +119,7 @@ def _proportional(pid: int) -> tuple[int, int]:
 
 
 def _sizes(path: str) -> dict[str, int]:
-    """The values in kB of a file of /proc, in bytes; empty for a process that is gone."""
+    """Return the values of a file of /proc in bytes; empty if the process has ended."""
     try:
         text = Path(path).read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
@@ -128,7 +133,7 @@ def _sizes(path: str) -> dict[str, int]:
 
 
 def _host_memory() -> tuple[int, int]:
-    """Total bytes, and bytes that are available without swapping."""
+    """Return the host's memory in bytes: the total, and what is available without swapping."""
     lines = _sizes("/proc/meminfo")
     return lines["MemTotal"], lines["MemAvailable"]
 

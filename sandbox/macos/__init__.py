@@ -1,1 +1,1 @@
-"""The sandbox of macOS: `sandbox-exec` with a Seatbelt profile."""
+"""The sandbox on macOS: `sandbox-exec` with a Seatbelt profile."""

@@ -1,4 +1,4 @@
-"""Watch one command without a namespace and a pidfd, through its process group and its pipes.
+"""A running command on a system without namespaces and pidfds, watched by group and pipes.
 
 On macOS a process can leave its group (setsid). Such a process can outlive its command, but it
 cannot leave the profile or its limits of CPU time and file size.
@@ -25,11 +25,11 @@ _CHUNK = 65536
 
 
 class GroupExecution(Execution):
-    """Starts `argv_for(fd)` in a separate session with an empty environment.
+    """A command that starts as `argv_for(fd)`, in a separate session with an empty environment.
 
-    The started program must write one byte to `fd` immediately before it executes the command.
-    If it ends before that byte, the set-up has failed (`SandboxSetupError`). `clean_up` is called
-    once, when the group is dead.
+    The started program must write one byte to `fd` immediately before it executes the command. If
+    it ends before that byte, the set-up has failed (`SandboxSetupError`). `clean_up` is called
+    once, when all processes of the group have ended.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class GroupExecution(Execution):
         return self._result
 
     def _reap(self, gone: int) -> None:
-        """In a thread: kill the rest of the group when its first process has ended."""
+        """Kill the rest of the group when its first process has ended. Runs in its own thread."""
         self._process.wait()
         with self._lock:
             self._kill_group()
@@ -108,7 +108,7 @@ class GroupExecution(Execution):
             with self._process.stdin as stream:
                 stream.write(content)
         except BrokenPipeError:
-            pass  # it ended, or does not read its input
+            pass  # the command has ended, or does not read its input
 
     def _kill_group(self) -> None:
         try:
@@ -142,7 +142,7 @@ class GroupExecution(Execution):
                 self._kill_group()
         poll = select.poll()
         poll.register(self._gone, select.POLLIN)
-        poll.poll()  # until the reaper is done
+        poll.poll()  # until the reaper thread is done
         for descriptor in self._streams:
             while self._printed <= self._limits.output_flood and self._take(descriptor):
                 waiting = select.poll()
@@ -159,7 +159,7 @@ class GroupExecution(Execution):
         return sum(captured.total for _, captured in self._streams.values())
 
     def _take(self, descriptor: int) -> bool:
-        """Read once. Return False at the end of the stream."""
+        """Read once from a descriptor. Return False at the end of the stream."""
         data = self._read(descriptor)
         if data is None:
             return True
@@ -170,7 +170,7 @@ class GroupExecution(Execution):
         return bool(data)
 
     def _read(self, descriptor: int) -> bytes | None:
-        """Return None if there is no data yet, and an empty value at the end."""
+        """Return available data: None if there is none yet, an empty value at the end."""
         try:
             return os.read(descriptor, _CHUNK)
         except BlockingIOError:

@@ -1,12 +1,11 @@
 """The Seatbelt profile of a policy, in Apple's sandbox profile language.
 
 Without a matching rule, access is denied; of several matching rules, the last one decides. The
-caller's paths are never part of the text. They are parameters (`-D NAME=value`), so no character
-in a file name can become a rule. Undocumented parts were taken from profiles in production:
-those of Chromium, Codex and Anthropic's sandbox runtime.
+caller's paths are never part of the text. They are parameters (`-D NAME=value`), so no character in
+a file name can become a rule. Undocumented parts were taken from profiles in production: those of
+Chromium, Codex and Anthropic's sandbox runtime.
 
-Which paths of a policy macOS can show, and which paths it must not show.
-
+The module also decides which paths of a policy macOS can show, and which paths it must not show.
 macOS has no mount namespaces: commands see the host's own tree, and Seatbelt compares resolved
 paths (/tmp is /private/tmp).
 """
@@ -37,7 +36,7 @@ _SECRET_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ShownPath:
-    """A resolved path, and whether commands may write it and its contents."""
+    """A resolved path that commands can read, and whether they can also write below it."""
 
     path: Path
     writable: bool
@@ -144,7 +143,7 @@ of them would act for a command outside the sandbox."""
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`text` refers to `parameters`, pairs of name and absolute path."""
+    """A profile. Its `text` refers to `parameters`, which are pairs of name and absolute path."""
 
     text: str
     parameters: tuple[tuple[str, str], ...]
@@ -156,11 +155,14 @@ def render_profile(
     egress_socket: Path | None = None,
     protected: Sequence[Path] = (),
 ) -> Profile:
-    """Render the rules for `shown`, in the order of the policy's mounts, and for `temporary`.
+    """Return the profile for the paths `shown` in the order of the policy's mounts.
 
-    `temporary` is the command's own directory. All paths are resolved. `egress_socket` is the only
-    UNIX socket that commands may connect to; with None they cannot connect to any. `protected` are
-    paths in writable mounts that commands must neither create nor change.
+    All paths are resolved.
+
+    Args:
+        temporary: The command's own temporary directory.
+        egress_socket: The only UNIX socket that commands may connect to; None for no socket.
+        protected: Paths in writable mounts that commands must neither create nor change.
     """
     parameters = [(f"SHOWN_{number}", str(each.path)) for number, each in enumerate(shown)]
     parameters.append(("TEMPORARY", str(temporary)))
@@ -173,7 +175,7 @@ def render_profile(
         parameters.append((f"PROTECTED_{number}", str(path)))
         rules += _unchangeable(f"PROTECTED_{number}")
     rules += _writable("TEMPORARY")
-    # In all directories: no set-id programs, which run with the rights of this account.
+    # In all directories: set-id programs would run with the rights of this account.
     rules.append(_rule("deny file-write-setugid"))
     rules.append(_rule("allow system-socket", "(socket-domain AF_UNIX)"))  # for socketpair
     if egress_socket is not None:
@@ -202,7 +204,7 @@ def _processes(names: Sequence[str]) -> Iterator[str]:
 def _system_files() -> Iterator[str]:
     yield _rule(
         "allow file-read* file-test-existence",
-        _literal("/"),  # its names; the program loader fails without them
+        _literal("/"),  # only the names in it: the program loader fails without them
         *(_subpath(path) for path in (*PROGRAMS, *_SETTING_TREES)),
         *(_literal(f"/private/etc/{name}") for name in _SETTINGS),
         *(_literal(f"/dev/{name}") for name in ("null", "zero", "random", "urandom")),

@@ -1,10 +1,11 @@
-"""The macOS sandbox: one `sandbox-exec` for each command, with the same policy as on Linux.
+"""The macOS sandbox: each command runs in its own `sandbox-exec`, with the policy of Linux.
 
 Limits without a mechanism on macOS are not enforced: see docs/reference/sandbox.md. Before its
 first command, each process tests the sandbox with a real command, and refuses to use a sandbox that
 leaks.
 
-The command line that enters a Seatbelt profile, sets limits and then executes the command.
+The module also builds the command line that enters a Seatbelt profile, sets limits and then
+executes the command.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from sandbox.policy import Limits, Mount, Network, SandboxPolicy
 ENVIRONMENT = {
     "LANG": "en_US.UTF-8",
     "LOGNAME": "nobody",
-    # The command line tools come first: /usr/bin has only placeholders for Python and git.
+    # The command line tools come first, because /usr/bin has only placeholders for Python and git.
     "PATH": (
         "/Library/Developer/CommandLineTools/usr/bin:/opt/homebrew/bin:/usr/local/bin:"
         "/usr/bin:/bin:/usr/sbin:/sbin"
@@ -53,12 +54,14 @@ _trial_passed = False
 
 
 class SeatbeltSandbox(BaseSandbox):
-    """Raises `SandboxUnavailable` without Seatbelt, as root, for a policy with network but without
-    `egress_socket`, and if the trial finds a leak. No command ever runs without the sandbox.
+    """Sandbox on macOS. No command ever runs without Seatbelt.
 
-    Raises `SandboxSetupError` for a policy that macOS cannot express or that would expose the
-    machine or an account. `egress_socket` is a UNIX socket with a proxy of the caller; it is the
-    only socket that commands may connect to.
+    Raises `SandboxUnavailable` without Seatbelt, as root, for a policy with network but without
+    `egress_socket`, and if the test finds a leak. Raises `SandboxSetupError` for a policy that
+    macOS cannot express or that would expose the machine or an account.
+
+    `egress_socket` is a UNIX socket with a proxy of the caller; it is the only socket that commands
+    may connect to.
     """
 
     def __init__(
@@ -116,7 +119,7 @@ class SeatbeltSandbox(BaseSandbox):
     def argv(
         self, command: list[str], temporary: Path, environment: dict[str, str], processes_now: int
     ) -> list[str]:
-        """Return the complete command line, without the descriptor of its report."""
+        """Return the complete command line, except for the descriptor that the shell reports to."""
         protected = self.guard.denied_paths() if self.guard is not None else []
         profile = render_profile(self._shown, temporary, self._egress_socket, protected)
         own = {"HOME": str(temporary), "TMPDIR": str(temporary)}
@@ -140,7 +143,7 @@ class SeatbeltSandbox(BaseSandbox):
         *,
         is_python: bool = False,
     ) -> Execution:
-        """Write `source`, if any, to a file in a temporary directory: the last argument."""
+        """Start `program`. If there is `source`, its last argument is a temporary file with it."""
         seconds = self._wall_time(timeout)
         mark = [marked_argument(marker)] if marker else []
         watch = self.guard.watch() if self.guard is not None else None
@@ -159,7 +162,7 @@ class SeatbeltSandbox(BaseSandbox):
                 command.append(str(file))
                 if is_python:
                     environment = environment | self._start_python_files(temporary, str(file))
-            # Visible in ps; not used otherwise.
+            # The marker is visible in ps; nothing else uses it.
             variables = environment | ({"VEL_SANDBOX": mark[0]} if mark else {})
             argv = self.argv(command, temporary, variables, count_own_processes())
         except BaseException:
@@ -213,11 +216,11 @@ def _require_seatbelt() -> None:
 
 class _OnTrial(SeatbeltSandbox):
     def _require_trial(self) -> None:
-        """Skip the trial: the trial itself uses this sandbox."""
+        """Skip the test that commands need, because the test itself uses this sandbox."""
 
 
 def _require_no_leak() -> None:
-    """Raise `SandboxUnavailable` unless a sandbox of this process has passed the trial."""
+    """Raise `SandboxUnavailable` unless a sandbox of this process has passed the test."""
     global _trial_passed
     with _trial_lock:
         if _trial_passed:
@@ -247,9 +250,10 @@ _BLOCK = 1024
 def seatbelt_argv(
     profile: Profile, environment: Mapping[str, str], limits: Sequence[str], command: Sequence[str]
 ) -> list[str]:
-    """Return `command` with exactly `environment`, after `limits` (options of bash's `ulimit`).
+    """Return a command line that runs `command` in a profile, with only `environment`.
 
-    The result still lacks the descriptor that the shell reports to; `with_report` adds it.
+    `limits` are options of bash's `ulimit`. The result lacks the descriptor that the shell reports
+    to; `with_report` adds it.
     """
     for name, value in (*profile.parameters, *environment.items()):
         if "\0" in value or not name or "=" in name or "\0" in name:
@@ -265,9 +269,10 @@ def seatbelt_argv(
 
 
 def limited_argv(limits: Sequence[str], command: Sequence[str]) -> list[str]:
-    """bash that sets `limits`, writes a byte to the descriptor FD and then executes `command`.
+    """Return a command line of bash that sets `limits` and then executes `command`.
 
-    `with_report` replaces FD by a number. The shell exits if it cannot set a limit.
+    Before it executes the command, the shell writes a byte to the descriptor FD, which
+    `with_report` replaces by a number. The shell exits if it cannot set a limit.
     """
     steps = [f"ulimit {limit}" for limit in limits]
     prelude = " && ".join([*steps, "printf r >&FD", "exec FD>&-", 'exec "$@"'])
@@ -275,13 +280,13 @@ def limited_argv(limits: Sequence[str], command: Sequence[str]) -> list[str]:
 
 
 def with_report(argv: Sequence[str], descriptor: int) -> list[str]:
-    """Insert the number of the report descriptor into an `argv` of this module."""
+    """Insert the number of the report descriptor into a command line of this module."""
     at = list(argv).index("--norc") + 2
     return [*argv[:at], argv[at].replace("FD", str(descriptor)), *argv[at + 1 :]]
 
 
 def limit_options(limits: Limits, processes_now: int) -> list[str]:
-    """The part of `limits` that macOS enforces, as options of `ulimit`, at most the hard limits.
+    """Return the limits that macOS enforces, as options of `ulimit`, at most the hard limits.
 
     Memory is not included, because macOS does not enforce RLIMIT_AS. macOS counts processes for the
     whole account, so the limit is added to the account's `processes_now`.
@@ -314,14 +319,14 @@ def count_own_processes() -> int:
     return len(listed.stdout.split())
 
 
-_SECRET = "not for commands"  # noqa: S105 - the trial must not be able to read it
+_SECRET = "not for commands"  # noqa: S105 - the test must not be able to read it
 
 
 def leaks(sandbox: BaseSandbox, inside: Path, outside: Path) -> list[str]:
-    """Return how a command in `sandbox` could do too much or too little; [] is good.
+    """Return the faults of `sandbox`: what a command can do and must not, or cannot do and must.
 
-    `inside` is the directory that it may write, `outside` one that it must not even read. Both
-    are empty directories of the caller.
+    `inside` is the directory that the command may write, `outside` one that it must not even read.
+    Both are empty directories of the caller.
     """
     (outside / "secret").write_text(_SECRET)
     (outside / "target").touch()

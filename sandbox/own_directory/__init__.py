@@ -1,4 +1,4 @@
-"""Protect a user's own directory: the files in it that programs outside the sandbox run later.
+"""Protection of a user's own directory: of the files that programs outside the sandbox run.
 
 Besides source files, a user's directory has git hooks, editor settings and shell start-up files.
 `names` lists them. Commands (`mounts`, `blocking`) and file tools (`guard`) cannot change protected

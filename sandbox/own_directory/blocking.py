@@ -1,4 +1,4 @@
-"""Rename files that a command created with a protected name, where no such file existed.
+"""Renaming of files that a command created with a protected name.
 
 A mount for a name that does not exist would leave an empty file in the user's directory. So a new
 file is renamed as soon as it is detected, and again when the command has ended.
@@ -34,7 +34,10 @@ Place = tuple[str, str]
 
 
 class NewFileWatch(Watch):
-    """`repositories` are the git directories before the command, relative to `root`."""
+    """Renames new files with protected names while a command runs.
+
+    `repositories` are the git directories before the command, relative to `root`.
+    """
 
     def __init__(self, root: Path, rules: FileRules, repositories: Iterable[str]) -> None:
         self._root = root
@@ -48,7 +51,7 @@ class NewFileWatch(Watch):
 
     @property
     def known(self) -> list[str]:
-        """The protected files from before the command, without links."""
+        """Return the protected files from before the command, without links."""
         return [_path(place) for place, link in self._before.items() if not link]
 
     def check(self) -> str | None:
@@ -80,7 +83,7 @@ class NewFileWatch(Watch):
                 self._restore_link(place, link)
 
     def _present(self) -> dict[Place, str]:
-        """The existing protected names, with the target of each link."""
+        """Return the existing protected names, with the target of each link."""
         found: dict[Place, str] = {}
         for directory in self._directories:
             try:
@@ -97,7 +100,7 @@ class NewFileWatch(Watch):
         return found
 
     def _open(self, directory: str, needs: int = LIST) -> int:
-        """Open a directory below the root. Raises OSError if a link is on the way to it.
+        """Open a directory below the root. Raises OSError if a link is on the way.
 
         Another command can have put the link there, which leads out of the user's directory.
         """
@@ -113,11 +116,11 @@ class NewFileWatch(Watch):
 
     def _is_protected(self, directory: str, name: str) -> bool:
         if _ASIDE.search(name):
-            return False  # it may also match a pattern of the user
+            return False  # the name may also match a pattern of the user
         path = _path((directory, name))
         if directory and fold(name) in NEVER_NEW:
             return not self._rules.opens(path)
-        # A new repository is legitimate work; the report at the end lists its programs.
+        # A new repository is legitimate work; the report at the end of the run lists its programs.
         return not directory and fold(name) != GIT and bool(self._rules.why_protected(path))
 
     def _rename(self, place: Place) -> None:

@@ -1,4 +1,4 @@
-"""The files of a git directory that make git run a program.
+"""Search for the files of a git directory that make git run a program.
 
 Objects, refs, the index and the rest of a git directory stay writable, so that commits work.
 """
@@ -40,12 +40,12 @@ _COMMIT = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 
 
 def looks_like_git(names: AbstractSet[str]) -> bool:
-    """Whether git treats a directory with these folded names as a repository."""
+    """Return whether git treats a directory with these folded names as a repository."""
     return "head" in names and ({"objects", "refs"} <= names or "commondir" in names)
 
 
 class GitScan:
-    """Scans git directories, and adds items and protected paths to `found`."""
+    """Scan of git directories, which adds items and protected paths to `found`."""
 
     def __init__(
         self, root: Path, rules: FileRules, allowance: Allowance, found: Inventory
@@ -56,7 +56,10 @@ class GitScan:
         self._found = found
 
     def scan(self, descriptor: int, path: str, *, is_embedded: bool = False) -> None:
-        """Scan an open git directory and those in it. Raises OSError and `ScanLimitReached`."""
+        """Scan an open git directory and the git directories in it.
+
+        Raises OSError and `ScanLimitReached`.
+        """
         entries = {entry.name: entry for entry in self._allowance.names(descriptor)}
         found = self._found
         if not self._rules.opens(path):
@@ -75,7 +78,7 @@ class GitScan:
                 self._nested(descriptor, name, _join(path, name), 1)
 
     def protect_target(self, target: Path) -> None:
-        """Protect the target of a link or of a setting of git, if it is in the directory."""
+        """Protect the target of a link or of a git setting, if it is in the user's directory."""
         real = Path(os.path.realpath(target))
         if not real.is_relative_to(self._root) or real == self._root or not real.exists():
             return
@@ -232,14 +235,14 @@ _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$", re.DOTALL)
 
 
 class Setting(NamedTuple):
-    """`key` is `section.subsection.key` in lower case."""
+    """A setting of git. `key` is `section.subsection.key` in lower case."""
 
     key: str
     value: str
 
 
 def executable_settings(text: str) -> list[Setting]:
-    """Return the settings in a config file of git that run a program or include other settings.
+    """Return the settings of a git config file that run a program or include other files.
 
     Unusual syntax is accepted: the result may contain a setting that git does not see.
     """
@@ -247,12 +250,12 @@ def executable_settings(text: str) -> list[Setting]:
 
 
 def values_of(settings: list[Setting], pattern: str) -> list[str]:
-    """The values of all settings whose key matches."""
+    """Return the values of all settings whose key matches `pattern`."""
     return [setting.value for setting in settings if fnmatchcase(setting.key, pattern)]
 
 
 def words_of(setting: Setting) -> list[str]:
-    """The words of a command; each of them may be a path."""
+    """Return the words of a setting's command; each of them may be a path."""
     text = setting.value.removeprefix("!")
     try:
         return shlex.split(text)

@@ -1,9 +1,8 @@
 """The guard of one user's own directory, for its commands, its file tools and the report.
 
-The mounts that protect files from changes, as arguments of bubblewrap.
-
-A mount point cannot be renamed or removed, but a directory above it can. So each directory between
-the top and a protected file is bound to itself, which makes it a mount point, too.
+For commands, the guard is a list of mounts that protect files from changes. A mount point cannot be
+renamed or removed, but a directory above it can. So each directory between the top and a protected
+file is bound to itself, which makes it a mount point, too.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from sandbox.policy import SandboxPolicy
 
 
 class DirectoryGuard:
-    """Guards `root` while an agent works in it; commands see it at `target`. Thread-safe.
+    """Protects files in `root` while an agent works there. Thread-safe.
 
-    Its first use scans the whole directory. Share one guard between the commands and the file
-    tools of a run, so that this happens only once. `keep` gets the result of this scan, before
-    anything can change it.
+    Commands see `root` at `target`. The first use scans the whole directory. Share one guard
+    between the commands and the file tools of a run, so that this happens only once. `keep` is
+    called with the result of this scan, before anything can change the directory.
     """
 
     def __init__(
@@ -50,14 +49,14 @@ class DirectoryGuard:
 
     @classmethod
     def of(cls, policy: SandboxPolicy) -> DirectoryGuard | None:
-        """The guard of the user's own directory in `policy`, or None."""
+        """Return the guard of the user's own directory in `policy`, or None if it has none."""
         for mount in policy.mounts:
             if mount.foreign and mount.writable:
                 return cls(mount.source, mount.target, mount.rules)
         return None
 
     def found(self) -> Inventory:
-        """The protected files of the directory. Raises `SandboxSetupError`."""
+        """Return the protected files of the directory. Raises `SandboxSetupError`."""
         with self._lock:
             if self._found is None:
                 first = self._scan()
@@ -67,7 +66,7 @@ class DirectoryGuard:
             return self._found
 
     def changes(self) -> list[Change]:
-        """Return changed files that programs outside the sandbox run, since the first use.
+        """Return files that changed since the first use and that programs outside the sandbox run.
 
         Raises `SandboxSetupError`.
         """
@@ -99,9 +98,9 @@ class DirectoryGuard:
             ) from error
 
     def watch(self) -> NewFileWatch:
-        """Return the watch that renames new protected files. Call it before the command may run.
+        """Return the watch that renames new files with protected names.
 
-        Raises `SandboxSetupError`.
+        Call it before the command may run. Raises `SandboxSetupError`.
         """
         return NewFileWatch(self.root, self.rules, self.found().repositories)
 
@@ -122,9 +121,9 @@ class DirectoryGuard:
         return [root / path for path in sorted({*found.read_only, *new})]
 
     def refusal(self, path: str) -> str | None:
-        """Why file tools must not write `path`, which is relative to the top and without links.
+        """Return why file tools must not write `path`; None if they may write it.
 
-        None if they may write it. Raises `SandboxSetupError`.
+        `path` is relative to the top and without links. Raises `SandboxSetupError`.
         """
         found = self.found()
         parts = path.split("/")
@@ -160,7 +159,7 @@ MOST = 256
 
 
 class StaleInventory(Exception):
-    """The directory has changed since it was scanned."""
+    """Raised if the directory has changed since it was scanned."""
 
 
 def protecting_mounts(root: Path, target: str, found: Inventory, account: Account) -> list[str]:
@@ -202,7 +201,10 @@ def _ancestors(path: str) -> Iterator[str]:
 
 
 def _require_no_links(root: Path, paths: dict[str, bool]) -> None:
-    """bubblewrap would follow a link while it still sees the host."""
+    """Raise `StaleInventory` if one of the paths is a link or does not exist.
+
+    bubblewrap would follow the link while it still sees the host.
+    """
     for path in paths:
         try:
             mode = os.stat(root / path, follow_symlinks=False).st_mode
@@ -213,7 +215,7 @@ def _require_no_links(root: Path, paths: dict[str, bool]) -> None:
 
 
 def _may_enter(path: Path, account: Account) -> bool:
-    """Whether bubblewrap, as `account`, can reach the contents of the directory."""
+    """Return whether bubblewrap, as `account`, can reach the contents of the directory."""
     try:
         status = os.stat(path, follow_symlinks=False)
     except OSError as error:

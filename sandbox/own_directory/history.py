@@ -1,7 +1,8 @@
-"""Protected files in new commits and in the index, which may not exist in the directory.
+"""Search for protected files in new commits and in the index.
 
-A command can commit such a file without writing it (`git update-index --cacheinfo`). It becomes a
-file at the user's next checkout, and CI runs it after the user's next push.
+A command can commit a protected file without writing it to the directory (`git update-index
+--cacheinfo`). The file appears at the user's next checkout, and CI runs it after the user's next
+push.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SECONDS = 30.0
 
 
 class HistoryUnknown(Exception):
-    """The new commits could not be listed; the text says why."""
+    """Raised if the new commits could not be listed; the text says why."""
 
 
 def committed_changes(
@@ -55,7 +56,7 @@ def committed_changes(
 
 
 def _why_protected(path: str) -> str | None:
-    """Why the path, or a directory above it, is protected by its name."""
+    """Return why the name of a path, or of a directory above it, is protected; None if not."""
     parts = path.split("/")
     above = ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
     return next((why for path in above if (why := FileRules().why_protected(path))), None)

@@ -1,8 +1,7 @@
 """The files of a directory that programs outside the sandbox run: the result of a scan.
 
-The state that a report compares with, stored on disk until the report is complete.
-
-Several processes may execute a run, one after the other, and a process may die.
+The first inventory of a run is stored on disk until the report at the end of the run is complete:
+several processes may execute a run, one after the other, and a process may die.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Kind = Literal["protected", "listed", "git", "repository", "packages"]
 
 
 class Item(NamedTuple):
-    """`why` describes the program that runs it; `stamp` changes with its content."""
+    """A file that a program runs. `why` describes the program; `stamp` changes with the content."""
 
     kind: Kind
     why: str
@@ -30,7 +29,7 @@ class Change(NamedTuple):
     """A new or changed file that programs outside the sandbox run."""
 
     path: str
-    """Relative to the directory."""
+    """The path of the file, relative to the directory."""
     what: Literal["created", "changed", "committed"]
     why: str
 
@@ -40,11 +39,14 @@ class Change(NamedTuple):
 
 @dataclass(slots=True)
 class Inventory:
-    """All paths are relative to the directory, with slashes; "" is the directory itself."""
+    """The result of a scan of a directory.
+
+    All paths are relative to the directory, with slashes; "" is the directory itself.
+    """
 
     items: dict[str, Item] = field(default_factory=dict)
     read_only: set[str] = field(default_factory=set)
-    """Files and directories that commands must not change. They are never links."""
+    """Files and directories that commands must not change. None of them is a link."""
     repositories: set[str] = field(default_factory=set)
     """Git directories, in which commands may change all but a few files."""
     history: dict[str, list[str]] = field(default_factory=dict)
@@ -53,7 +55,7 @@ class Inventory:
     """Paths that were not scanned, each with the reason."""
 
     def to_json(self) -> dict[str, Any]:
-        """The part that `changes_since` needs."""
+        """Return the part of the inventory that `changes_since` needs."""
         return {
             "items": {path: list(item) for path, item in self.items.items()},
             "history": self.history,
@@ -68,10 +70,10 @@ class Inventory:
 
 
 def changes_since(before: Inventory, after: Inventory) -> list[Change]:
-    """Return the new and changed items, by path.
+    """Return the new and changed items, sorted by path.
 
-    A new repository in a subdirectory counts only if it makes git run a program. At the top it
-    always counts, because it replaces the repository that the directory belongs to.
+    A new repository in a subdirectory counts only if it makes git run a program. A new repository
+    at the top always counts, because it replaces the repository that the directory belongs to.
     """
     found = []
     for path, item in sorted(after.items.items()):
@@ -86,17 +88,20 @@ def changes_since(before: Inventory, after: Inventory) -> list[Change]:
 
 
 def _is_unremarkable(path: str, item: Item) -> bool:
-    """A repository in a subdirectory, or a submodule or worktree inside another repository."""
+    """Return whether a new item is a repository that needs no report.
+
+    That is a repository in a subdirectory, or a submodule or worktree inside another repository.
+    """
     return item.kind == "repository" and (path.endswith("/.git") or ".git" in path.split("/")[:-1])
 
 
 def is_below(path: str, directories: Iterable[str]) -> bool:
-    """Whether `path` is one of the directories, or is in one."""
+    """Return whether `path` is one of the directories, or is in one."""
     return any(path == top or path.startswith(f"{top}/") for top in directories)
 
 
 def keep_baseline(file: Path, found: Inventory) -> None:
-    """Store the inventory, unless an earlier one is stored there. Raises OSError."""
+    """Store the inventory, unless `file` has an earlier one. Raises OSError."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = file.with_name(f"{file.name}-{secrets.token_hex(6)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -112,7 +117,10 @@ def keep_baseline(file: Path, found: Inventory) -> None:
 
 
 def read_baseline(file: Path) -> Inventory | None:
-    """The stored state, or None. Raises OSError, and ValueError if the file is damaged."""
+    """Return the stored inventory, or None if there is none.
+
+    Raises OSError, and ValueError if the file is damaged.
+    """
     try:
         data = json.loads(file.read_text())
         return Inventory.from_json(data)

@@ -1,7 +1,7 @@
 """Names of files that programs outside the sandbox run or obey automatically.
 
 There are two classes. Commands and file tools cannot change a *protected* file in a user's own
-directory. They can change a *listed* file, and the report at the end of the run names it.
+directory. They can change a *listed* file, and the report at the end of the run lists the change.
 """
 
 from __future__ import annotations
@@ -105,12 +105,12 @@ def fold(name: str) -> str:
 
 
 def why_protected(name: str) -> str | None:
-    """Why a file or directory with this name is protected, or None."""
+    """Return why a file or directory with this name is protected, or None if it is not."""
     return _find(fold(name), PROTECTED, _PROTECTED_PATTERNS)
 
 
 def why_listed(name: str) -> str | None:
-    """Why a file with this name is listed, or None."""
+    """Return why a file with this name is listed, or None if it is not."""
     if BLOCKED in name:
         return "put aside: no program runs it with this name"
     return _find(fold(name), LISTED, _LISTED_PATTERNS)

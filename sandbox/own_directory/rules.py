@@ -1,4 +1,4 @@
-"""The user's changes of the protection: files to allow, and additional files to protect."""
+"""A user's rules for the protection: files to allow, and additional files to protect."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sandbox.own_directory.names import GIT, fold, why_protected
 
 @dataclass(frozen=True, slots=True)
 class FileRules:
-    """Patterns for paths in the own directory, with `*` for any characters of a name.
+    """Rules for files in the user's own directory.
 
-    A pattern without a slash matches a name at any depth; a pattern with a slash matches a path
-    from the top, and so does `./name`. Both include the contents of a directory. `allow_write`
-    allows changes of files that are protected by default. `protect` protects more files, and has
-    priority.
+    `allow_write` allows changes of files that are protected by default. `protect` protects more
+    files, and has priority. Both are patterns for paths, with `*` for any characters of a name. A
+    pattern without a slash matches a name at any depth; a pattern with a slash matches a path from
+    the top, and so does `./name`. A pattern that matches a directory includes its contents.
 
     Raises `SandboxSetupError` for a pattern that cannot match.
     """
@@ -38,7 +38,7 @@ class FileRules:
                     )
 
     def protects(self, path: str) -> bool:
-        """Whether the user additionally protects `path`."""
+        """Return whether the rules additionally protect `path`."""
         return _matches(self.protect, path)
 
     def with_protected(self, directories: Sequence[str]) -> FileRules:
@@ -47,11 +47,14 @@ class FileRules:
         return FileRules(self.allow_write, (*self.protect, *more))
 
     def opens(self, path: str) -> bool:
-        """Whether the user allows changes of `path`."""
+        """Return whether the rules allow changes of `path`."""
         return _matches(self.allow_write, path) and not self.protects(path)
 
     def why_protected(self, path: str) -> str | None:
-        """Why the name of `path`, relative to the top, is protected, or None."""
+        """Return why the name of `path` is protected, or None if it is not.
+
+        `path` is relative to the top.
+        """
         if self.protects(path):
             return "protected by your settings"
         name = path.rpartition("/")[2]

@@ -21,9 +21,10 @@ SECONDS = 15.0
 
 
 def take_inventory(root: Path, rules: FileRules) -> Inventory:
-    """Scan all of `root`. `incomplete` lists paths that a limit or a permission excluded.
+    """Scan all of `root` for files that programs outside the sandbox run.
 
-    Raises OSError if `root` itself cannot be opened.
+    In the result, `incomplete` lists paths that a limit or a permission excluded. Raises OSError if
+    `root` itself cannot be opened.
     """
     scan = _Scan(root, rules)
     descriptor = os.open(root, DIRECTORY)
@@ -60,7 +61,7 @@ class _Scan:
             try:
                 self._entry(descriptor, entry, below, depth)
             except FileNotFoundError:
-                continue  # gone since it was listed
+                continue  # removed since it was listed
             except (ScanLimitReached, OSError) as error:
                 self._note(below, error)
 

@@ -1,4 +1,7 @@
-"""Short texts that change with a file or a tree. Links and special files are not opened."""
+"""Stamps: short texts that change with a file or a tree. Links are not followed.
+
+Special files are not opened.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ DEPTH = 60
 
 
 class ScanLimitReached(Exception):
-    """A limit of the scan was reached; the text names it."""
+    """Raised if a limit of the scan was reached; the text names the limit."""
 
 
 class Allowance:
-    """The total entries and time that one scan may use."""
+    """The entries and the time that one scan may still use."""
 
     def __init__(self, entries: int, seconds: float) -> None:
         self._entries = entries
@@ -34,7 +37,10 @@ class Allowance:
         self._deadline = time.monotonic() + seconds
 
     def names(self, descriptor: int) -> list[os.DirEntry[str]]:
-        """The entries of an open directory, sorted by name. Raises `ScanLimitReached`, OSError."""
+        """Return the entries of an open directory, sorted by name.
+
+        Raises `ScanLimitReached` and OSError.
+        """
         if time.monotonic() > self._deadline:
             raise ScanLimitReached(f"not scanned within {self._seconds:g} s")
         with os.scandir(descriptor) as entries:
@@ -46,7 +52,7 @@ class Allowance:
 
 
 def read_text(name: str, parent: int, limit: int = _READ_BYTES) -> str | None:
-    """Return the text of a regular file, or None for other and large files."""
+    """Return the text of a regular file; None for a file over `limit` bytes and other entries."""
     try:
         descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=parent)
     except OSError:
@@ -65,7 +71,8 @@ def text_stamp(text: str) -> str:
 def entry_stamp(name: str, parent: int, allowance: Allowance, *, content: bool = True) -> str:
     """Return the stamp of a file, a link, or a directory with all its contents.
 
-    Without `content`, file times replace the content. Raises OSError and `ScanLimitReached`.
+    Without `content`, the stamp contains a file's times instead of a hash of its content. Raises
+    OSError and `ScanLimitReached`.
     """
     digest = hashlib.sha256()
     _add(digest, name, parent, allowance, content, 1)

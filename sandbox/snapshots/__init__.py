@@ -1,8 +1,8 @@
-"""The state of a workspace's files after each change: stored, compared, and restored.
+"""Snapshots: the files of a workspace after each change, stored, compared and restored.
 
 The store is in a directory that commands cannot see. The workspace is hostile: every walk uses
-directory descriptors, follows no link, opens only regular files, and has limits of files, bytes
-and time. Files beyond a limit are listed as not kept.
+directory descriptors, follows no link, opens only regular files, and has limits of files, bytes and
+time. Files beyond a limit are listed as not kept.
 """
 
 from sandbox.snapshots.manifest import Manifest, Node, SnapshotLimits

@@ -1,4 +1,4 @@
-"""The list of a snapshot's files. The list is the snapshot; it names contents by their hashes."""
+"""The list of the files of a snapshot. It names their contents by hashes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Node(NamedTuple):
 
     `kind` is file, directory, link or other (FIFO, socket, device). `mode` is the permission bits,
     `size` the bytes of a file. `content` is a file's SHA-256 in hex, or a link's target. `reason`
-    says why the content of the file or directory was not kept; `content` of a file is then a stamp
-    that changes with it.
+    says why the content of the file or directory was not kept; a file's `content` is then a stamp
+    that changes whenever the file changes.
     """
 
     kind: str
@@ -31,9 +31,10 @@ class Node(NamedTuple):
 
 
 class Manifest:
-    """`nodes` by path: the area, a slash, and the path in it. No path starts with a slash.
+    """The list of a snapshot. `nodes` maps paths to entries.
 
-    Names that are not UTF-8 contain surrogates, as with `os.fsdecode`.
+    A path is the area, a slash, and the path in the area; it does not start with a slash. Names
+    that are not UTF-8 contain surrogates, as with `os.fsdecode`.
     """
 
     def __init__(self, nodes: Mapping[str, Node]) -> None:
@@ -41,7 +42,7 @@ class Manifest:
 
     @cached_property
     def encoded(self) -> bytes:
-        """Its JSON form. The same nodes give the same bytes."""
+        """Return the list as JSON. The same nodes always give the same bytes."""
         rows = [[path, *self.nodes[path]] for path in sorted(self.nodes)]
         return json.dumps(rows, separators=(",", ":")).encode()
 
@@ -54,7 +55,7 @@ class Manifest:
 
     @classmethod
     def unpacked(cls, data: bytes) -> Manifest:
-        """Reverse `packed`. Raises ValueError for other data."""
+        """Return the list that `packed` encoded. Raises ValueError for other data."""
         unpacker = zlib.decompressobj()
         try:
             encoded = unpacker.decompress(data, MAX_ENCODED_BYTES)
@@ -66,7 +67,7 @@ class Manifest:
         return found
 
     def contents(self) -> set[str]:
-        """The hashes of all kept files."""
+        """Return the hashes of all kept files."""
         return {node.content for node in self.nodes.values() if is_kept_file(node)}
 
     @property
@@ -74,8 +75,10 @@ class Manifest:
         return not any(node.reason for node in self.nodes.values())
 
     def over_limits(self) -> list[str]:
-        """Paths that were not kept because of a limit. Excludes sockets and the like, and
-        directories that are always left out."""
+        """Return the paths that were not kept because of a limit.
+
+        Excludes sockets and the like, and directories that snapshots always omit.
+        """
         return [
             path
             for path, node in self.nodes.items()
@@ -83,7 +86,7 @@ class Manifest:
         ]
 
     def cut_above(self, path: str) -> bool:
-        """Whether a directory above `path` was not scanned, so that its contents are unknown."""
+        """Return whether a directory above `path` was not scanned, so its contents are unknown."""
         parts = path.split("/")
         for end in range(1, len(parts)):
             above = self.nodes.get("/".join(parts[:end]))
@@ -97,7 +100,7 @@ def is_kept_file(node: Node) -> bool:
 
 
 def is_left_out(path: str) -> bool:
-    """Whether snapshots always leave out a directory with this name."""
+    """Return whether snapshots always omit a directory with this name."""
     return path.rpartition("/")[2] in LEFT_OUT
 
 
@@ -107,7 +110,10 @@ LEFT_OUT = frozenset({"node_modules", "__pycache__", ".venv"})
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLimits:
-    """Sizes in bytes, times in seconds. Files beyond a limit are listed as not kept."""
+    """Limits of a snapshot: sizes in bytes, times in seconds.
+
+    Files beyond a limit are listed as not kept.
+    """
 
     entries: int = 20_000
     """The number of names in all directories together."""
@@ -116,9 +122,9 @@ class SnapshotLimits:
     depth: int = 60
     """The maximum depth of nested directories. Each level needs a descriptor during the walk."""
     file_bytes: int = 16 * 1024**2
-    """A larger file is not kept."""
+    """The size of the largest file that is kept."""
     read_bytes: int = 256 * 1024**2
-    """How much one snapshot reads of new or changed files."""
+    """The number of bytes that one snapshot reads of new or changed files."""
     seconds: float = 5.0
     names: int = 4 * 1024**2
     """The number of characters in all paths and link targets together."""

@@ -1,4 +1,4 @@
-"""Contents of files by their SHA-256, each stored once."""
+"""Storage of file contents by their SHA-256, each content once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class ObjectStore:
-    """Files `ab/cdef…` below `directory`, which only Vel's own account can enter."""
+    """Contents as files `ab/cdef…` below `directory`, which only Vel's own account can enter."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -34,8 +34,8 @@ class ObjectStore:
     def add(self, source: int, size: int, limit: int) -> str | None:
         """Store the content of the open file `source`, which had `size` bytes. Return its hash.
 
-        Return None, and store nothing, if it has grown beyond `limit` bytes. Raises OSError if
-        the store cannot be written.
+        Returns None, and stores nothing, if the file has grown beyond `limit` bytes. Raises OSError
+        if the store cannot be written.
         """
         if size > _SMALL:
             return self._add_large(source, limit)
@@ -57,7 +57,7 @@ class ObjectStore:
         name, descriptor = self._temporary()
         try:
             with os.fdopen(descriptor, "w+b") as stream:
-                # A clone shares the blocks and does not change with the source.
+                # A clone shares the blocks on the disk, and stays the same when the source changes.
                 if clone(source, descriptor):
                     source = descriptor
                     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -89,7 +89,7 @@ class ObjectStore:
         self.added_bytes += size
 
     def read(self, digest: str, max_bytes: int) -> bytes | None:
-        """The first `max_bytes` of a content; None if it is no longer kept."""
+        """Return the first `max_bytes` of a content; None if it is no longer stored."""
         try:
             with open(self.path_of(digest), "rb") as stream:
                 return stream.read(max_bytes)
@@ -97,7 +97,10 @@ class ObjectStore:
             return None
 
     def copy_to(self, digest: str, target: int) -> bool:
-        """Write a content to the open, empty file `target`. False if it is lost or damaged."""
+        """Write a content to the open, empty file `target`.
+
+        Return False if the content is lost or damaged.
+        """
         try:
             source = os.open(self.path_of(digest), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -114,7 +117,7 @@ class ObjectStore:
             os.close(source)
 
     def remove_all_but(self, kept: Collection[str]) -> int:
-        """Delete contents that no snapshot uses. Return the number of freed bytes."""
+        """Delete all contents except those in `kept`. Return the number of freed bytes."""
         freed = 0
         if not self.directory.is_dir():
             return 0
@@ -133,7 +136,10 @@ class ObjectStore:
 
 
 def clone(source: int, target: int) -> bool:
-    """Let `target` share the blocks of `source`. Return False if the file system cannot."""
+    """Make `target` share the disk blocks of `source`.
+
+    Return False if the file system does not support this.
+    """
     try:
         fcntl.ioctl(target, _FICLONE, source)
     except OSError as error:

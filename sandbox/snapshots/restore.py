@@ -19,12 +19,12 @@ Owner = tuple[int, int]
 
 @dataclass(slots=True)
 class Restored:
-    """How many paths were written and deleted, and which paths failed."""
+    """The result of a restore: how many paths were written and deleted, and which failed."""
 
     written: int = 0
     deleted: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
-    """(path, reason)"""
+    """Pairs of path and reason."""
 
 
 def restore(
@@ -34,19 +34,20 @@ def restore(
     target: Manifest,
     owner: Owner | None,
 ) -> Restored:
-    """Change the areas from `now`, the snapshot just taken, to `target`.
+    """Change the areas from the state `now` to the state `target`.
 
-    Call it with the store's lock, while no command runs. Parents are opened one name at a time and
-    no link is followed, so a planted link affects only its own path. A path that one of the
-    two snapshots did not keep is not changed, so that restoring can be undone. `owner` (uid, gid)
-    owns written files; None means the process's own account. Directories without write permission
-    get it temporarily. Contents of the workspace never cause an exception.
+    `now` is a snapshot that the caller has just taken. Call the function with the store's lock,
+    while no command runs. Parents are opened one name at a time and no link is followed, so a
+    planted link affects only its own path. A path that one of the two snapshots did not keep is not
+    changed, so that restoring can be undone. `owner` (uid, gid) owns written files; None means the
+    process's own account. Directories without write permission get it temporarily. Contents of the
+    workspace never cause an exception.
     """
     done = Restored()
     changes = []
     for change in compare(now, target):
         if "/" not in change.path:
-            continue  # an area itself
+            continue  # an area's own directory
         if _cannot_come_back(change.before):
             assert change.before is not None
             why = f"left as it is, because it could not be restored: {change.before.reason}"
@@ -84,12 +85,15 @@ def restore(
 
 
 def _cannot_come_back(node: Node | None) -> bool:
-    """Whether replacing the current entry would be impossible to undo."""
+    """Return whether the current entry could not be restored after replacing it."""
     return node is not None and bool(node.reason) and node.kind != "other"
 
 
 def _must_go(change: Change) -> bool:
-    """Whether to remove the current entry first. Files and links are replaced in one step."""
+    """Return whether to remove the current entry before writing the new one.
+
+    Files and links are replaced in one step.
+    """
     assert change.before is not None
     if change.after is None:
         return True
@@ -112,7 +116,10 @@ def _noted(done: Restored, path: str) -> Iterator[None]:
 def _parent(
     areas: Mapping[str, Path], path: str, modes: dict[str, int]
 ) -> Iterator[tuple[int, str]]:
-    """Open the directory of `path` for writing and store its mode. Also yield the last name."""
+    """Open the directory of `path` for writing, and yield it with the last name of `path`.
+
+    Stores the original mode of the directory in `modes`.
+    """
     above, _, name = path.rpartition("/")
     with _opened(areas, above.split("/")) as descriptor:
         status = os.fstat(descriptor)
@@ -124,7 +131,7 @@ def _parent(
 
 @contextmanager
 def _opened(areas: Mapping[str, Path], parts: Sequence[str]) -> Iterator[int]:
-    """Open a directory of an area. No link on the way is followed."""
+    """Open a directory of an area, without following links. Yields the descriptor."""
     area, *below = parts
     top = open_directory(areas[area])
     try:

@@ -1,4 +1,4 @@
-"""Walk over the areas of a workspace, list all entries and keep the new contents."""
+"""Scan of the areas of a workspace, which lists all entries and keeps the new contents."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _PERMISSIONS = 0o777
 
 
 class Scan:
-    """`nodes` and `stamps` are the result of `run`; `read` is the number of bytes read.
+    """One scan. `run` fills `nodes`, `stamps`, and `read`, the number of bytes read.
 
-    `keep(descriptor, size)` stores an open file and returns its hash, or None if it has grown
+    `keep(descriptor, size)` stores an open file and returns its hash, or None if the file has grown
     beyond the limit.
     """
 
@@ -78,7 +78,7 @@ class Scan:
             self._entry(descriptor, entry, f"{path}/{entry.name}", depth)
 
     def _names(self, descriptor: int, path: str, depth: int) -> list[os.DirEntry[str]] | str:
-        """The names in a directory, sorted, or the reason why it is not scanned."""
+        """Return the names in a directory, sorted, or the reason why it is not scanned."""
         limits = self._limits
         if depth > limits.depth:
             return f"nested deeper than {limits.depth} directories"

@@ -1,4 +1,4 @@
-"""A workspace's snapshots on disk: objects, manifests, and a pointer to the last snapshot."""
+"""A workspace's snapshots on disk: contents, lists of files, and a pointer to the last snapshot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sandbox.snapshots.scan import Scan, Stamp
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One path that was added, changed or deleted; `before` or `after` is None if it is missing.
+    """One path that was added, changed or deleted. `before` or `after` is None if there is no file.
 
     `path` may contain any characters, including line breaks and surrogates for invalid UTF-8.
     """
@@ -43,7 +43,10 @@ class ChangeCounts:
 
 
 def compare(before: Manifest, after: Manifest) -> list[Change]:
-    """Return the changes by path. A path counts as unchanged if one of the two did not scan it."""
+    """Return the changes between two snapshots, sorted by path.
+
+    A path counts as unchanged if one of the two snapshots did not scan it.
+    """
     changes = []
     for path in sorted(before.nodes.keys() | after.nodes.keys()):
         old, new = before.nodes.get(path), after.nodes.get(path)
@@ -65,7 +68,10 @@ def count_changes(before: Manifest, after: Manifest) -> ChangeCounts:
 
 
 def _only_kept_differently(old: Node, new: Node) -> bool:
-    """Whether it is the same file or directory, once within the limits and once not."""
+    """Return whether only a limit caused the difference between two entries.
+
+    Both are then the same file or directory, once within the limits and once not.
+    """
     if old.kind != new.kind or bool(old.reason) == bool(new.reason):
         return False
     return old.size == new.size and old.mode == new.mode
@@ -76,13 +82,14 @@ YOUNG_SECONDS = 3600.0
 
 
 class SnapshotLost(SandboxError):
-    """The snapshot was pruned, or its files are damaged."""
+    """Raised if the snapshot was pruned, or if its files are damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The result of a snapshot. `base` is the digest of the previous snapshot, or "". If it is
-    equal to `manifest`, nothing has changed and nothing was stored.
+    """The result of taking a snapshot. `base` is the digest of the previous snapshot, or "".
+
+    If `base` is equal to `manifest`, nothing has changed and nothing was stored.
     """
 
     base: str
@@ -98,7 +105,7 @@ class Taken:
 
 @dataclass(slots=True)
 class _Head:
-    """The last snapshot, with the stamps that identify unchanged files."""
+    """The last snapshot, with the stamps that show which files are unchanged."""
 
     manifest: Manifest
     digest: str
@@ -153,7 +160,7 @@ class SnapshotStore:
             )
 
     def load(self, digest: str) -> Manifest:
-        """Return the manifest; "" is the empty one. Raises SnapshotLost."""
+        """Return the list of files of a snapshot; of "", an empty list. Raises SnapshotLost."""
         if not digest:
             return Manifest({})
         if self._head is not None and self._head.digest == digest:
@@ -171,7 +178,7 @@ class SnapshotStore:
         return manifest
 
     def read(self, content: str, max_bytes: int) -> bytes | None:
-        """The first bytes of a file's content; None if it is no longer kept."""
+        """Return the first `max_bytes` of a file's content; None if it is no longer stored."""
         return self._objects().read(content, max_bytes)
 
     def copy_to(self, content: str, target: int) -> bool:
@@ -179,9 +186,9 @@ class SnapshotStore:
         return self._objects().copy_to(content, target)
 
     def prune(self, keep: Collection[str]) -> int:
-        """Remove all snapshots except these, the last one, and those of the last hour.
+        """Remove all snapshots except those in `keep`, the last one, and those of the last hour.
 
-        Return the number of freed bytes.
+        Returns the number of freed bytes.
         """
         with self.lock:
             if not (self.directory / "manifests").is_dir():
@@ -214,7 +221,7 @@ class SnapshotStore:
         return self.directory / "head"
 
     def _load_head(self) -> _Head:
-        """The last snapshot of any process; empty if there is none or it is lost."""
+        """Return the last snapshot of any process; an empty one if none exists or it is lost."""
         try:
             status = os.stat(self._head_path)
         except FileNotFoundError:

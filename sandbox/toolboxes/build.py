@@ -1,4 +1,4 @@
-"""Build a toolbox: pip fills an environment, and a sandbox tests its packages.
+"""Build of a toolbox: pip fills an environment, and a sandbox tests its packages.
 
 The test imports all packages once, in a sandbox: their code never runs outside a sandbox.
 """
@@ -44,17 +44,17 @@ _DISTRIBUTION = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?")
 
 
 class IfPresent(Enum):
-    """The action if a toolbox with this name exists."""
+    """What to do if a toolbox with the requested name exists."""
 
     REFUSE = "refuse"
     KEEP = "keep"
-    """Keep it if this host's Python can run it; otherwise replace it."""
+    """Keep the toolbox if this host's Python can run it; otherwise replace it."""
     REPLACE = "replace"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolboxRequest:
-    """`requirements` and the lines of `files` are the arguments of pip.
+    """A toolbox to build. `requirements` and the lines of `files` are arguments of pip.
 
     `allow_source` lets pip build packages from source, which runs their code with the rights of
     this process. Otherwise pip uses only wheels. `index_url` replaces pip's own index. With
@@ -76,7 +76,7 @@ def create_toolbox(
     if_present: IfPresent = IfPresent.REFUSE,
     note: Callable[[str], None] = lambda line: None,
 ) -> tuple[Toolbox, bool]:
-    """Build the toolbox in `base`. The bool is true if it was built, and false if it was kept.
+    """Build a toolbox in `base`. Return it, and whether it was built (False: it was kept).
 
     `note` is called with progress messages. Raises `ToolboxError`, `SandboxSetupError` or OSError;
     in this case nothing has changed.
@@ -141,14 +141,17 @@ def _try_and_describe(
     facts: PythonFacts,
     note: Callable[[str], None],
 ) -> None:
-    """Set the modes of all files and write the manifest, which completes the generation."""
+    """Test the packages, set the modes of all files, and write the manifest.
+
+    The manifest completes the generation.
+    """
     installed = {
         normalised(each.metadata["Name"]): each
         for each in distributions(path=[str(environment.site)])
     }
     if odd := [each for each in installed if not _DISTRIBUTION.fullmatch(each)]:
         raise ToolboxError(f"A package has the invalid name {odd[0]!r}. Leave it out.")
-    # pip marks the requested packages; their dependencies have no mark.
+    # pip marks the requested packages; dependencies have no mark.
     requested = {
         each: found
         for each, found in sorted(installed.items())
@@ -168,7 +171,7 @@ def _try_and_describe(
     digest, size = measure(environment.directory)
     manifest = {
         "name": name,
-        # Only the file name of a wheel: its path on this host is private.
+        # Only the file name of a wheel, because its path on this host is private.
         "requirements": [os.path.basename(each) for each in requirements],
         "packages": list(requested),
         "distributions": [
@@ -188,7 +191,7 @@ def _try_and_describe(
 
 
 def _modules(found: Iterable[Distribution]) -> list[str]:
-    """The top-level modules of the distributions that can be imported."""
+    """Return the top-level modules of the distributions that can be imported."""
     names: dict[str, None] = {}
     for each in found:
         for file in each.files or ():
@@ -218,9 +221,9 @@ _FILE_BYTES = 1_000_000
 
 
 def check_requirement(text: str, *, allow_source: bool = False) -> str:
-    """Check one requirement for pip: a name with versions, or a wheel on this host.
+    """Return a requirement for pip if it is valid: a name with versions, or a wheel on this host.
 
-    With `allow_source`, also a URL or a path of a package that is built here. Raises
+    With `allow_source`, a URL or a path of a package that is built here is valid, too. Raises
     `ToolboxError`.
     """
     wanted = text.strip()
@@ -246,7 +249,10 @@ def check_requirement(text: str, *, allow_source: bool = False) -> str:
 
 
 def read_requirements(path: Path, *, allow_source: bool = False) -> list[str]:
-    """Return the requirements of a file without comments. Hashes are kept, options are refused."""
+    """Return the requirements of a file, without comments.
+
+    Hashes are kept. Options of pip are refused with `ToolboxError`.
+    """
     try:
         with path.open("rb") as file:
             text = file.read(_FILE_BYTES + 1).decode()
@@ -273,7 +279,7 @@ def read_requirements(path: Path, *, allow_source: bool = False) -> list[str]:
 
 
 def normalised(name: str) -> str:
-    """The canonical spelling of a distribution's name, as in the package index."""
+    """Return the canonical spelling of a distribution's name, as in the package index."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -297,13 +303,16 @@ print("\\n" + json.dumps([failed, fonts]))
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """`notes` are lines for the operator. `font_caches` are matplotlib's files, by name."""
+    """The result of the test. `notes` are lines for the operator.
+
+    `font_caches` are the cache files of matplotlib, by name.
+    """
 
     notes: list[str] = field(default_factory=list)
     font_caches: dict[str, str] = field(default_factory=dict)
 
     def keep_font_caches(self, environment: Path) -> None:
-        """Copy them to the directory that `Toolbox.mounts` uses."""
+        """Copy the font caches to the directory that `Toolbox.mounts` uses."""
         if self.font_caches:
             directory = environment / FONT_CACHE
             directory.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The files of an environment: their digest, their modes, and whether they have changed."""
+"""The files of an environment: their digest, their modes, and a check for changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALLOWED_LINKS = {"bin/python3": PYTHON, "bin/python": "python3", "lib64": "lib"
 
 
 def verify_toolbox(toolbox: Toolbox) -> list[str]:
-    """Return the problems of a toolbox, each with a solution; empty if it is as it was built.
+    """Return the problems of a toolbox, each with a solution; empty if nothing has changed.
 
     Reads every file, which takes about a second for 300 MB.
     """
@@ -74,7 +74,10 @@ def measure(environment: Path) -> tuple[str, int]:
 
 
 def _walk(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield everything below `directory`, in order. Raises `ToolboxError` for links, devices, …"""
+    """Yield everything below `directory`, in order.
+
+    Raises `ToolboxError` for entries that are neither files, directories nor links.
+    """
     yield from _walk_below(directory, directory)
 
 
@@ -94,7 +97,10 @@ def _walk_below(directory: Path, root: Path) -> Iterator[tuple[Path, os.stat_res
 
 
 def _check_link(path: Path, root: Path) -> None:
-    """Allow only the environment's own links to lead out of it or to directories."""
+    """Raise `ToolboxError` if a link leads out of the environment or to a directory.
+
+    Links that the environment itself needs are allowed.
+    """
     name, target = str(path.relative_to(root)), os.readlink(path)
     inside = os.path.normpath(path.parent / target).startswith(f"{root}/")
     if _ALLOWED_LINKS.get(name) != target and (os.path.isabs(target) or not inside):

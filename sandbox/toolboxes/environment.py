@@ -23,7 +23,7 @@ _SHOWN_LINES = 15
 
 
 class PipFailed(ToolboxError):
-    """`output` is the end of pip's output."""
+    """Raised if pip failed. `output` is the end of pip's output."""
 
     def __init__(self, message: str, output: str) -> None:
         super().__init__(message)
@@ -33,8 +33,8 @@ class PipFailed(ToolboxError):
 class Environment:
     """A new Python environment in `directory`, which is created.
 
-    Processes that work in it inherit the descriptor `lock`. If this process is killed, they may
-    continue for a while, and the lock excludes other builds for that time.
+    Processes that work in the environment inherit the descriptor `lock`. If this process is killed,
+    they may continue for a while, and the lock excludes other builds for that time.
     """
 
     def __init__(self, directory: Path, facts: PythonFacts, lock: int) -> None:
@@ -59,16 +59,15 @@ class Environment:
         allow_source: bool,
         impatient: bool,
     ) -> None:
-        """Let pip install checked requirements, and those of the file `listed`.
+        """Install checked requirements, and those of the file `listed`, with pip.
 
         With `impatient`, pip gives up soon, unless the environment sets its retries or timeout.
-
         Raises `PipFailed`.
         """
         options = [] if allow_source else ["--only-binary=:all:"]
         if listed is not None:
             options.append(f"--requirement={listed}")
-        # In the environment and not in the arguments, because every account can list arguments.
+        # Set in the environment and not as arguments, because every account can list arguments.
         index = {"PIP_INDEX_URL": index_url} if index_url else {}
         arguments = (*self._pip, "install", *_QUIETLY, *options, "--", *wanted)
         patience = _IMPATIENT if impatient else {}
@@ -84,8 +83,8 @@ class Environment:
     def complete(self) -> None:
         """Finish the environment, so that it works read-only at `TARGET`.
 
-        Do not start its own Python after this step: the start alone would run the code of a
-        package that has a .pth file.
+        Do not start its Python after this step: the start alone would run the code of a package
+        that has a .pth file.
         """
         here = os.fsencode(self.directory)
         for script in (self.directory / "bin").iterdir():
@@ -94,16 +93,17 @@ class Environment:
                 if content.startswith(b"#!"):
                     script.write_bytes(content.replace(here, TARGET.encode()))
         for record in self.site.glob("*.dist-info/direct_url.json"):
-            record.unlink()  # paths of this host, which commands must not see
-        # Commands write no bytecode, so without this each command would compile all of it.
-        # A package may contain files for another Python; their errors do not matter.
-        # Agents seldom start pip, and compiling it would take half the time of a small build.
+            record.unlink()  # it contains paths of this host, which commands must not see
+        # Compile the bytecode now: commands cannot write it, so each command would compile
+        # everything. A package may contain files for another Python; their errors do not matter.
+        # pip is left out: agents seldom start it, and compiling it takes half the time of a small
+        # build.
         strip = ("-s", str(self.directory), "-p", TARGET)
         arguments = ("-q", "-j0", *strip, "-x", "/site-packages/pip/", "lib")
         self._run(Path(PYTHON), "-S", "-m", "compileall", *arguments)
 
     def _make(self, facts: PythonFacts) -> None:
-        """Create the layout of PEP 405, like the venv module, which may be missing."""
+        """Create an environment's files (PEP 405) like the module venv, which may be missing."""
         self.site.mkdir(parents=True)
         (self.directory / "bin").mkdir()
         self._python.symlink_to(PYTHON)
@@ -115,11 +115,11 @@ class Environment:
         )
 
     def _copy_pip(self) -> bool:
-        """Copy Vel's own pip, which needs no index, and `pip list` then works for agents.
+        """Copy Vel's own pip into the environment, so that `pip list` works for agents.
 
-        The build runs the original, which has bytecode. The copy has none, and compiling it takes
-        as long as a small build. pip itself uses the same runner for its option --python: it
-        imports pip only from its own directory.
+        This needs no index. The build runs the original, which has bytecode. The copy has none,
+        because compiling it takes as long as a small build. The build runs pip with the same runner
+        as pip's option --python, which imports pip only from its own directory.
         """
         try:
             pip = importlib.metadata.distribution("pip")

@@ -1,4 +1,4 @@
-"""Find toolboxes, and lock them while they are used."""
+"""Search for toolboxes, and locks on them while they are used."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _TRIES, _PAUSE = 50, 0.02
 
 
 class HeldToolbox:
-    """A toolbox that exists as long as this object, even if the operator removes it.
+    """A toolbox that stays on disk as long as this object exists, even if the operator removes it.
 
-    The lock ends when the worker process ends.
+    The lock also ends when the worker process ends.
     """
 
     def __init__(self, toolbox: Toolbox, lock: int) -> None:
@@ -44,7 +44,7 @@ class HeldToolbox:
 
 
 def toolbox_names(base: Path) -> list[str]:
-    """The toolbox names in `base` in order, also of unusable toolboxes."""
+    """Return the names of all toolboxes in `base`, sorted, including unusable ones."""
     try:
         found = sorted(entry.name for entry in os.scandir(base) if is_name(entry.name))
     except FileNotFoundError:
@@ -63,7 +63,10 @@ def find_toolbox(base: Path, name: str) -> Toolbox:
 
 
 def hold_toolbox(base: Path, name: str) -> HeldToolbox:
-    """Like `find_toolbox`, but prevent its removal and check that this host's Python can run it."""
+    """Return the newest generation of `name`, locked against removal.
+
+    Raises `ToolboxError` like `find_toolbox`, and if this host's Python cannot run the toolbox.
+    """
     held = _open(base, name)
     problem = mismatch(held.toolbox)
     if problem is not None:
@@ -80,7 +83,7 @@ def _open(base: Path, name: str) -> HeldToolbox:
             with _directory(generation, name, own) as directory:
                 lock = _locked_manifest(directory, name)
                 if lock is None:
-                    time.sleep(_PAUSE)  # it is currently being removed: retry
+                    time.sleep(_PAUSE)  # somebody is removing it: try again
                     continue
                 try:
                     content = os.read(lock, _MANIFEST_BYTES)
@@ -98,7 +101,7 @@ def _open(base: Path, name: str) -> HeldToolbox:
 
 @contextmanager
 def _directory(path: str | Path, name: str, parent: int | None = None) -> Iterator[int]:
-    """Open a directory that only the operator can write."""
+    """Open a directory, after checking that only the operator can write it."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(
@@ -155,7 +158,7 @@ def _read_current(own: int, name: str) -> str:
 
 
 def _locked_manifest(directory: int, name: str) -> int | None:
-    """The open manifest under a shared lock; None if the generation is being removed."""
+    """Return the open manifest under a shared lock; None if somebody removes the generation."""
     descriptor = _read_file(MANIFEST, directory, name)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

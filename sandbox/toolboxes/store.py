@@ -1,4 +1,4 @@
-"""Change the directory of toolboxes: one change at a time, and each change is atomic.
+"""Changes of the directory of toolboxes: one at a time, and each is atomic.
 
 A generation is built under a temporary name, then moved into place, and then named in `current`,
 which is replaced in one step. The next change removes the remains of an interrupted change.
@@ -39,7 +39,7 @@ class ToolboxStore:
 
     @contextmanager
     def staging(self) -> Iterator[Path]:
-        """Yield a new directory on the same file system. It is removed at the end if it is left."""
+        """Yield a new directory on the same file system; afterwards, remove it if it exists."""
         directory = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=self.base))
         try:
             directory.chmod(0o755)
@@ -69,22 +69,22 @@ class ToolboxStore:
         return generation
 
     def remove(self, name: str) -> bool:
-        """Remove the name immediately. Return False if the files stay until their users end.
+        """Remove a toolbox. Return False if its files stay until nobody uses them any more.
 
-        Raises `ToolboxError` if there is no such toolbox.
+        The name disappears immediately. Raises `ToolboxError` if there is no such toolbox.
         """
         if check_name(name) not in toolbox_names(self.base):
             raise missing(name)
         own = self.base / name
         if own.is_symlink():
-            own.unlink()  # not created here; its target stays unchanged
+            own.unlink()  # a link that Vel did not create: its target stays unchanged
             return True
         (own / CURRENT).unlink()
         self.prune()
         return not own.exists()
 
     def prune(self) -> None:
-        """Remove generations that are neither the newest of a name nor in use."""
+        """Remove generations that are not in use, except the newest one of each name."""
         for own in self.base.iterdir():
             if own.name.startswith(".") or own.is_symlink() or not own.is_dir():
                 continue
@@ -107,7 +107,7 @@ class ToolboxStore:
                 lock = os.open(generation / MANIFEST, flags)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except FileNotFoundError:
-                pass  # never complete, so never used
+                pass  # never complete, and so never used
             except BlockingIOError:
                 return
             # Rename first, so that an interrupted removal leaves no apparently complete directory.
@@ -119,7 +119,7 @@ class ToolboxStore:
                 os.close(lock)
 
     def sweep(self) -> None:
-        """Remove the remains of interrupted changes. Only the holder of the lock may call this."""
+        """Remove the remains of interrupted changes. Call this only with the lock."""
         for entry in self.base.iterdir():
             if entry.name.startswith((_BUILDING, _REMOVED)):
                 if entry.is_dir() and not entry.is_symlink():
@@ -133,8 +133,9 @@ class ToolboxStore:
 def open_store(base: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[ToolboxStore]:
     """Wait for the right to change the toolboxes in `base`, which is created if it is missing.
 
-    `on_wait` is called if another process has this right. Raises `SandboxSetupError` if commands
-    could not reach `base`, `ToolboxError` if other accounts can write it, and OSError.
+    A context manager. `on_wait` is called if another process has this right. Raises
+    `SandboxSetupError` if commands could not reach `base`, `ToolboxError` if other accounts can
+    write it, and OSError.
     """
     base = base.resolve()
     if not base.is_dir():

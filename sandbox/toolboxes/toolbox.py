@@ -57,10 +57,10 @@ class ToolboxError(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """One generation in `directory`. Sizes are bytes.
+    """One generation of a toolbox, in `directory`. Sizes are in bytes.
 
     `distributions` are (name, version) of all installed packages, `packages` the names of the
-    requested ones. `abi` is that of the interpreter that built it.
+    requested ones. `abi` is that of the interpreter that built the generation.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Toolbox:
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
-        """The read-only mounts for commands."""
+        """Return the read-only mounts with which commands see the toolbox."""
         fonts = (
             Mount(self.environment / FONT_CACHE / name, f"{_CONFIG}/{name}")
             for name in self.font_caches
@@ -105,7 +105,7 @@ def check_name(name: str) -> str:
 
 
 def mismatch(toolbox: Toolbox) -> str | None:
-    """The reason why this host's Python cannot run the toolbox, with a solution; None if it can."""
+    """Return why this host's Python cannot run the toolbox, and what to do; None if it can."""
     facts = python_facts()
     if facts.abi == toolbox.abi:
         return None
@@ -170,7 +170,10 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class PythonFacts:
-    """`short` is for example 3.11. `abi` changes exactly when compiled packages no longer work."""
+    """Facts about a Python interpreter. `short` is for example 3.11.
+
+    `abi` changes exactly when compiled packages no longer work.
+    """
 
     executable: Path
     version: str
@@ -179,9 +182,9 @@ class PythonFacts:
 
 
 def python_facts() -> PythonFacts:
-    """Return the facts of the system's current Python. Runs it only if the file has changed.
+    """Return the facts about the system's Python.
 
-    Raises `SandboxUnavailable` if it is missing.
+    Runs the interpreter only if its file has changed. Raises `SandboxUnavailable` if it is missing.
     """
     path = Path(PYTHON)
     try:

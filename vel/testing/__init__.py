@@ -1,1 +1,1 @@
-"""Tests for your own parts of Vel, such as backends."""
+"""Test classes that you can use for your own extensions of Vel, such as backends."""

@@ -23,17 +23,17 @@ _MOST = 1_000_000
 
 
 class BackendTests:
-    """Tests of the behaviour that agents rely on. Each test gets a new backend.
+    """Base class of tests that check whether your backend behaves as agents expect.
 
-    The methods are called as Vel calls them. Optional parameters and methods
-    are only tested if they exist.
+    Subclass it and define `backend`; each test gets a new backend. The tests call the methods as
+    Vel calls them. They test optional parameters and methods only if your backend has them.
     """
 
     root: str = ""
-    """Directory for the files of the tests, such as "/data". Empty: the root."""
+    """The directory for the files of the tests, such as "/data"; empty for the root."""
 
     def backend(self) -> Any:
-        """Return a backend whose directory `root` is empty or does not exist."""
+        """Return the backend to test. Its directory `root` must be empty or missing."""
         raise NotImplementedError("Return your backend.")
 
     # The six tools ------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class BackendTests:
         return {entry["name"].rstrip("/") for entry in self.done(backend.ls(path))["entries"]}
 
     def done(self, result: Any) -> dict[str, Any]:
-        """Check that a result is not an error and that an agent can receive it. Return it."""
+        """Return `result`, after checking that it is not an error and has only JSON values."""
         found = plain(result)
         assert "error" not in found, f"The call failed: {found['error']}"
         return found
@@ -235,7 +235,7 @@ class BackendTests:
 
 
 def plain(result: Any) -> dict[str, Any]:
-    """Return a result as an agent receives it: a dictionary of JSON values."""
+    """Return `result` as an agent receives it, after checking that it has only JSON values."""
     try:
         found = plain_result(result, _MOST)
     except NotPlain as problem:
@@ -245,7 +245,7 @@ def plain(result: Any) -> dict[str, Any]:
 
 
 def lines_of(result: dict[str, Any]) -> list[str]:
-    """Return the lines of read_file without their numbers."""
+    """Return the lines in a result of `read_file`, without their line numbers."""
     content = result["content"]
     return [line.partition(" | ")[2] for line in content.split("\n")] if content else []
 
@@ -255,7 +255,7 @@ def accepts(method: Any, parameter: str) -> bool:
 
 
 def problems_of(tests: BackendTests) -> dict[str, str]:
-    """Run the tests without pytest. Return the failed ones with their reasons."""
+    """Run the tests without pytest, and return the names and errors of the failed ones."""
     found = {}
     for name in dir(tests):
         if name.startswith("test_"):

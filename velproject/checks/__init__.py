@@ -1,1 +1,1 @@
-"""Django system checks of Vel's own project. They register themselves when they are imported."""
+"""Django system checks of Vel's own project, which register themselves when imported."""

@@ -1,4 +1,4 @@
-"""A Django system check of the environment: a misspelt variable would have no effect."""
+"""Django system check of environment variables: a misspelt variable would have no effect."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _NOT_SETTINGS = re.compile(
 
 @register()
 def check_environment(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Warn of variables that start with VEL_ and that no setting reads.
+    """Warn of variables that start with VEL_ but belong to no setting.
 
-    This is not an error, because another program or another version of Vel may read them.
+    This is a warning, not an error, because another program or another version of Vel may read
+    them.
     """
     known = {
         variable

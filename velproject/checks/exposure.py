@@ -1,7 +1,7 @@
-"""Django system checks that refuse settings which would expose this server to others.
+"""Django system checks that refuse settings which expose this server to other machines.
 
 `vel up`, `vel worker` and every management command run them. A check is an error only if the
-settings themselves prove the exposure: a name in ALLOWED_HOSTS that is not this machine's own.
+settings themselves prove the exposure: a name in ALLOWED_HOSTS that does not mean this machine.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def is_local(host: str) -> bool:
 
 @register(Tags.security)
 def check_exposure(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check the settings that must be safe if others can reach this server."""
+    """Check the settings that must be safe if other machines can reach this server."""
     return unsafe_exposure([host for host in settings.ALLOWED_HOSTS if not is_local(host)])
 
 
 def unsafe_exposure(hosts: Sequence[str]) -> list[CheckMessage]:
-    """Return errors of a server that answers under `hosts`, which are not local.
+    """Return errors in the settings of a server that other machines reach under `hosts`.
 
     Returns an empty list if `hosts` is empty.
     """
@@ -91,7 +91,7 @@ def unsafe_exposure(hosts: Sequence[str]) -> list[CheckMessage]:
 
 
 def weak_key(key: str) -> str:
-    """Return the problem of a secret key as the end of a sentence; empty if the key is good."""
+    """Return why a secret key is weak, as the end of a sentence; empty if the key is good."""
     if not key:
         return "is empty"
     if len(key) < SHORTEST_KEY or len(set(key)) < 8:
@@ -105,7 +105,7 @@ def weak_key(key: str) -> str:
 
 @register(Tags.security)
 def check_secret_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check that the key for stored passwords cannot be guessed."""
+    """Check that nobody can guess the key that encrypts stored secrets."""
     try:
         keys = SecretSettings.now().SECRET_KEYS
     except ImproperlyConfigured:
@@ -124,7 +124,7 @@ def check_secret_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_accounts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check the conditions for a server that runs as root."""
+    """Check that Vel's accounts and directories are safe if this server runs as root."""
     if os.geteuid() != 0:
         return []
     found: list[CheckMessage] = []
@@ -159,7 +159,10 @@ def _allows_a_bare_shell() -> bool:
 
 
 def closed_directory(path: Path) -> Path | None:
-    """Return the first directory of `path`, itself included, that other accounts cannot enter."""
+    """Return the first directory of `path` that other accounts cannot enter, or None.
+
+    `path` itself counts, too.
+    """
     for place in (*reversed(path.parents), path):
         try:
             mode = place.stat().st_mode
@@ -172,7 +175,7 @@ def closed_directory(path: Path) -> Path | None:
 
 @register(Tags.security)
 def check_redis(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check that Redis has a password: everyone who reaches it could wake and mislead workers."""
+    """Check that Redis has a password: without one, others could wake and mislead workers."""
     found: list[CheckMessage] = []
     layers: dict[str, dict[str, Any]] = settings.CHANNEL_LAYERS
     for name, layer in layers.items():
@@ -204,9 +207,9 @@ def is_anonymous_redis(host: Any) -> bool:
 
 @register(Tags.security, deploy=True)
 def check_sandbox(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check that commands can run in a sandbox, with firm limits.
+    """Check that commands can run in a sandbox, with limits that commands cannot exceed.
 
-    Starts a real sandbox, so it runs only on request (`check --deploy`).
+    Starts a real sandbox, so the check runs only on request (`check --deploy`).
     """
     report = probe.check_host()
     found: list[CheckMessage] = [Warning(problem, id="vel.W001") for problem in report.problems]
@@ -219,7 +222,10 @@ def check_sandbox(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.database)
 def check_database_file(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check the mode of SQLite's file: it contains conversations, password hashes and sessions."""
+    """Check that only Vel's account can read SQLite's file.
+
+    The file contains conversations, password hashes and sessions.
+    """
     database = settings.DATABASES["default"]
     if not database["ENGINE"].endswith("sqlite3"):
         return []
@@ -236,5 +242,5 @@ def check_database_file(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def readable_by_others(path: Path) -> bool:
-    """Return whether the file exists and its mode gives access to its group or to everybody."""
+    """Return whether the file exists and its group or everybody has access to it."""
     return path.exists() and bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))

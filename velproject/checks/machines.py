@@ -1,4 +1,4 @@
-"""System checks for several machines on one database: refuse settings that could lose files."""
+"""System checks for several machines on one database: settings that could lose files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOCAL = "django.core.files.storage.FileSystemStorage"
 
 @register(Tags.compatibility)
 def check_machines(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check that a named host has a shared database, and a storage for files that must survive."""
+    """Check that a machine with a name has a shared database and a shared file storage."""
     try:
         vel, lease = MachineSettings.now(), WorkerSettings.now().LEASE_SECONDS
         snapshot_turns = SnapshotSettings.now().SNAPSHOT_TURNS

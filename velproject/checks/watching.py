@@ -16,7 +16,7 @@ SHORTEST_TOKEN = 20
 
 @register(Tags.security)
 def check_metrics_token(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check the token, which is the only protection of the metrics against strangers."""
+    """Check the token of the metrics, which is their only protection."""
     try:
         token = MetricsSettings.now().METRICS_TOKEN
     except ImproperlyConfigured:
@@ -35,7 +35,7 @@ def check_metrics_token(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register
 def check_traces(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check that requested traces can be sent."""
+    """Check that Vel can send traces, if the settings request them."""
     if not traces_wanted() or can_send_traces():
         return []
     return [

@@ -1,4 +1,4 @@
 """The `vel` command: its entry point, and the commands of the project.
 
-`commands` has a table of the commands. Code that commands share is in `agents.doors.cli`.
+`commands` has a table of the commands. Code that several commands use is in `agents.doors.cli`.
 """

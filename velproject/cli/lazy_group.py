@@ -1,7 +1,7 @@
-"""A group of commands whose files are imported when they are called.
+"""Click group that imports the module of a command only when the command is called.
 
-It contains the commands of the installed features, as their `apps.py` declares them. The configs of
-features are read as text: importing them imports Django, for which `vel --help` would wait.
+It includes the commands of the installed features, as their `apps.py` declare them. These files are
+read as text: importing them imports Django, for which `vel --help` would wait.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ commands as `COMMANDS`.
 class LazyGroup(click.Group):
     """Shows its commands from tables, and imports the module of a command when it is called.
 
-    `later` is a module with a function `table` that returns another table. It is imported when
-    commands are listed, or when a name is not in the other tables.
+    `later` is a module with a function `table` that returns another table. It is imported to list
+    all commands, or to find a name that is not in the other tables.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class LazyGroup(click.Group):
         return sorted(self._modules)
 
     def load(self, name: str) -> click.Command:
-        """Import the command `name` of the tables."""
+        """Return the command `name` of the tables, after importing its module."""
         commands: Iterable[click.Command] = import_module(self._modules[name]).COMMANDS
         return next(command for command in commands if command.name == name)
 
@@ -93,7 +93,10 @@ class LazyGroup(click.Group):
 
 
 def table() -> Table:
-    """Return the commands. A feature that cannot be read is named on standard error."""
+    """Return the table of the features' commands.
+
+    Prints the name of a feature that cannot be read on standard error.
+    """
     found: dict[str, dict[str, str]] = {}
     for path in _installed():
         try:
@@ -104,7 +107,10 @@ def table() -> Table:
 
 
 def _installed() -> list[str]:
-    """Return the features as `agents.features.installed` does, which reports wrong names."""
+    """Return the names of the installed features.
+
+    `agents.features.installed` does the same, and also reports wrong names.
+    """
     disabled = _names("VEL_DISABLED_FEATURES")
     own = [path for path in FEATURES if path.rpartition(".")[2] not in disabled]
     return [*own, *_names("VEL_APPS")]
@@ -115,7 +121,7 @@ def _names(variable: str) -> list[str]:
 
 
 def _commands_of(path: str) -> Iterator[dict[str, str]]:
-    """Yield the value of `commands` in each class of the feature's `apps.py`."""
+    """Yield the value of `commands` in each class of a feature's `apps.py`."""
     spec = find_spec(f"{path}.apps")
     if spec is None or spec.origin is None:
         raise ImportError(f"{path}.apps does not exist")

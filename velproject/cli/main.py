@@ -20,7 +20,7 @@ from velproject.cli.commands import TABLE
 from velproject.cli.lazy_group import LazyGroup
 
 with lazy_modules:
-    from importlib import metadata  # 50 ms, which only --version needs
+    from importlib import metadata  # takes 50 ms, and only --version needs it
 
 
 _NOBODY_READS = (errno.EPIPE, errno.EIO)
@@ -38,7 +38,10 @@ def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
 
 
 class TaskOrCommand(LazyGroup):
-    """A group whose help starts with the options of a task."""
+    """Group of `vel`, which accepts a task or a command.
+
+    Its help also shows the options of a task.
+    """
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("vel", "[OPTIONS] [TASK | -]", prefix="Usage: ")
@@ -75,9 +78,9 @@ def vel(debug: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit."""
+    """Run the `vel` command and exit."""
     # Imported objects are never freed, so garbage collection would only slow down the start.
-    # `boot.database` turns the collector on again.
+    # `boot.database` turns garbage collection on again.
     gc.disable()
     code = run_command_line(list(sys.argv[1:] if arguments is None else arguments))
     for stream in (sys.stdout, sys.stderr):
@@ -92,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def run_command_line(arguments: list[str]) -> int:
-    """Run one command and return its exit code; every error becomes one line on stderr."""
+    """Run one command and return its exit code. Every error becomes one line on stderr."""
     use_tolerant_streams()
     debug, arguments = _take_debug(arguments)
     try:
@@ -121,16 +124,16 @@ def run_command_line(arguments: list[str]) -> int:
 
 
 def _take_debug(arguments: list[str]) -> tuple[bool, list[str]]:
-    """Remove `--debug` from any place before `--`. Return whether it was there, and the rest."""
+    """Return whether `--debug` occurs before `--`, and the arguments without it."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept = [argument for argument in arguments[:end] if argument != "--debug"]
     return len(kept) < end, kept + arguments[end:]
 
 
 def _routed(arguments: list[str]) -> list[str]:
-    """Return `arguments` with `run` in front unless they start with a command.
+    """Return `arguments` with `run` in front, unless they start with a command.
 
-    A `--persist PATH` in front of a command is moved to this command.
+    A `--persist PATH` in front of a command is moved behind the command's name.
     """
     persist, rest = _split_persist(arguments)
     if persist and rest and rest[0] in vel.list_commands():
@@ -150,7 +153,7 @@ def _routed(arguments: list[str]) -> list[str]:
 
 
 def _split_persist(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Return the `--persist` with which `arguments` start, and the rest."""
+    """Return the option `--persist` if `arguments` start with it, and the rest."""
     first = arguments[0] if arguments else ""
     count = 2 if first == "--persist" else int(first.startswith("--persist="))
     return arguments[:count], arguments[count:]
@@ -173,5 +176,5 @@ def _say(message: str) -> None:
 
 
 def _forget(stream: TextIO) -> None:
-    """Discard further output: the reader has gone (`vel runs list | head`)."""
+    """Discard further output: nobody reads it any more (`vel runs list | head`)."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

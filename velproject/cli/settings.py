@@ -1,6 +1,6 @@
 """The project's settings for short commands, without the parts that only a server needs.
 
-The admin imports every admin module (0.2 s); a command that lists runs should not wait for them.
+The admin imports every admin module, which takes 0.2 s.
 """
 
 from velproject.settings import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""Search for tables and options of removed features in the database."""
+"""The doctor's checks for features: left-over tables and options, and missing toolboxes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN_AGENTS = 5
 
 
 def check_features() -> Iterator[Finding]:
-    """Check that no feature has left its tables or its options behind."""
+    """Check that no removed feature has left tables or options in the database."""
     for label in leftovers():
         name = label.removeprefix(PREFIX)
         yield Finding(
@@ -38,7 +38,7 @@ def check_features() -> Iterator[Finding]:
 
 
 def check_needed_toolboxes() -> Iterator[Finding]:
-    """Check that this host has the toolboxes of all agents: any of them may run here."""
+    """Check that this host has the toolboxes of all agents, because any of them may run here."""
     agents = Agent.objects.filter(is_active=True, sandbox=True).exclude(toolbox="")
     needed: dict[str, list[str]] = {}
     for name, slug in agents.order_by("toolbox", "slug").values_list("toolbox", "slug"):

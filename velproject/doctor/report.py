@@ -1,4 +1,4 @@
-"""The checks of this machine: each finding includes its repair."""
+"""The checks of `vel doctor`. Each finding says how to repair the problem."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ FREE_BYTES = 1_000_000_000
 
 
 def examine(*, online: bool = False) -> Iterator[Finding]:
-    """Yield findings as they are made. Checks that need Django are skipped if it cannot start."""
+    """Yield each finding as soon as its check is done.
+
+    If Django cannot start, checks that need it are omitted. With `online`, the provider is called.
+    """
     yield check_python()
     yield check_data_directory()
     try:
@@ -74,7 +77,7 @@ def check_python() -> Finding:
 
 
 def check_data_directory() -> Finding:
-    """Check that the directory is writable and has free space."""
+    """Check that the data directory is writable and has free space."""
     directory = env.data_dir()
     try:
         env.make_private_directory(directory)
@@ -95,7 +98,7 @@ def check_data_directory() -> Finding:
 
 
 def check_settings() -> Iterator[Finding]:
-    """Run Django's system checks, Vel's own among them."""
+    """Run Django's system checks, including Vel's own."""
     found = [message for message in run_checks() if message.id not in _LOOKED_AT]
     for message in found:
         yield Finding(
@@ -171,7 +174,10 @@ def check_sandbox() -> Iterator[Finding]:
 
 
 def check_toolboxes() -> Iterator[Finding]:
-    """Check that each is unchanged and that this host's Python runs it. Reads all their files."""
+    """Check that each toolbox is unchanged, and that this host's Python can run it.
+
+    Reads all files of the toolboxes.
+    """
     base = DataSettings.now().toolboxes
     names = toolbox_names(base)
     documents = UploadSettings.now().DOCUMENTS_TOOLBOX
@@ -189,7 +195,7 @@ def check_toolboxes() -> Iterator[Finding]:
         except SandboxError as error:
             problems = [str(error)]
         for problem in problems:
-            # Each problem includes its repair: mostly a new build.
+            # Each problem says how to repair it: in most cases, build the toolbox again.
             yield Finding(f"toolbox {name}", Level.BROKEN, problem)
         if not problems:
             detail = f"{', '.join(toolbox.packages)} for Python {toolbox.python}"

@@ -1,4 +1,4 @@
-"""The doctor's checks of workers and language model. Imported after Django's set-up."""
+"""The doctor's checks of workers and of the model. Import this after Django's set-up."""
 
 from __future__ import annotations
 

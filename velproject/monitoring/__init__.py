@@ -1,1 +1,1 @@
-"""For operators and balancers: health, metrics, and the status page of the admin."""
+"""Monitoring for operators and load balancers: health, metrics and the admin's status page."""

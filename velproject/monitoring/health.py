@@ -1,7 +1,7 @@
 """`/healthz` and `/readyz` for load balancers and orchestrators, which do not sign in.
 
-Anonymous requests get only the status, under any host name. Staff who may see the status page get
-the findings.
+Anonymous requests get only the status, under any host name. Staff who may see the status page also
+get the results of the checks.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _threads = ThreadPoolExecutor(2, thread_name_prefix="vel-health")
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer that this process runs, without other checks."""
+    """Return 200 as a sign that this process runs, without any check."""
     return JsonResponse(ALIVE)
 
 
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Answer 200, or 503 while a check fails."""
+    """Return 200 if all checks succeed, otherwise 503."""
     checks = readiness.checks()
     told = _told(checks)
     if _may_see_checks(request):
@@ -46,7 +46,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 def _may_see_checks(request: HttpRequest) -> bool:
     try:
         return may_see_status(request)
-    except DatabaseError:  # the sessions are unreachable too, and the checks report it
+    except DatabaseError:  # sessions are unreachable, too, and the checks report the problem
         return False
 
 
@@ -59,9 +59,9 @@ def _status(checks: list[Check]) -> int:
 
 
 class HealthFirst:
-    """ASGI middleware that answers anonymous requests for both paths.
+    """ASGI middleware that answers anonymous requests for both paths without Django.
 
-    It works even if all threads of Django are busy. Django handles requests with a cookie, which
+    It answers even if all threads of Django are busy. Django handles requests with a cookie, which
     can come from staff.
     """
 

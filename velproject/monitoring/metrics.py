@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus: only with the operator's token."""
+"""`/metrics` for Prometheus. Requests need the operator's token."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _kept: tuple[float, str] = (float("-inf"), "")
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer 404 if no token is set, to hide the endpoint, and 401 without the right token."""
+    """Return the metrics; 401 without the right token.
+
+    Returns 404 if no token is set, to hide the endpoint.
+    """
     token = MetricsSettings.now().METRICS_TOKEN
     if not token:
         raise Http404

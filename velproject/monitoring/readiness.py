@@ -1,7 +1,7 @@
-"""Checks of this process and of the installation, with cached results.
+"""Readiness checks of this process and of the installation, with cached results.
 
-One thread makes one check every `KEEP_SECONDS`, for any number of requests. Other requests get the
-last result, so neither endpoint can be used to cause load.
+At most one thread checks, every `KEEP_SECONDS`, for any number of requests. Other requests get the
+last results, so that nobody can cause load with them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PATIENCE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check. `detail` is only for operators and contains no keys."""
+    """The result of one check. `detail` is only for operators and contains no secrets."""
 
     name: str
     ok: bool
@@ -68,7 +68,7 @@ def check_workers() -> Iterator[Check]:
 
 
 def check_disk() -> Iterator[Check]:
-    """Check that there is as much space as new runs need."""
+    """Check that the disk has enough space for new runs."""
     directory, left = DataSettings.now().DATA_DIR, room()
     if not directory.is_dir():
         yield Check("disk", False, f"{directory} does not exist")
@@ -80,13 +80,13 @@ def check_disk() -> Iterator[Check]:
 
 
 def check_sandbox() -> Iterator[Check]:
-    """Check that commands can run in a sandbox. After a success, not checked again."""
+    """Check that commands can run in a sandbox. A success is kept for the life of the process."""
     report = check_host()
     yield Check("sandbox", report.usable, short(" ".join(report.problems)))
 
 
 def look() -> list[Check]:
-    """Make all checks now. Never raises: an impossible check is a failed one."""
+    """Run all checks now. Never raises: a check that raises an error has failed."""
     found: list[Check] = []
     try:
         for check in (check_database, check_disk, check_sandbox):
@@ -95,7 +95,7 @@ def look() -> list[Check]:
             found += check_workers()
         else:
             found.append(Check("workers", False, "unknown: see the database"))
-    except Exception as error:  # noqa: BLE001  # an endpoint of health must answer
+    except Exception as error:  # noqa: BLE001  # a health endpoint must always answer
         found.append(Check("look", False, short(f"{type(error).__name__}: {error}")))
     finally:
         with suppress(Exception):  # a broken connection: the next check opens another one
@@ -104,7 +104,7 @@ def look() -> list[Check]:
 
 
 class Readiness:
-    """The last results, and the lock for the next check."""
+    """The last results, and the lock for the next checks."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Readiness:
         self._until = float("-inf")
 
     def checks(self) -> list[Check]:
-        """Return the last results. One caller renews old ones; the others do not wait."""
+        """Return the last results. If they are old, one caller checks again; others do not wait."""
         if self._found is None:
             with self._lock:
                 return self._found if self._found is not None else self._renewed()

@@ -1,4 +1,4 @@
-"""The admin's status page: processes, limits and problems."""
+"""The admin's status page: processes, limits and problems of the installation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def may_see_status(request: HttpRequest) -> bool:
 @require_safe
 @never_cache
 def status_page(request: HttpRequest) -> HttpResponse:
-    """Show the page to staff with `view_serverprocess`: texts of errors contain no keys."""
+    """Show the status page to staff with the permission `view_serverprocess`.
+
+    This permission is enough because the error texts on the page contain no keys.
+    """
     if not may_see_status(request):
         raise PermissionDenied
     state = work_state()
@@ -111,7 +114,10 @@ def _process(seen: SeenProcess, held: dict[str, int]) -> dict[str, Any]:
 
 
 def _unknown_holders(seen: list[SeenProcess], held: dict[str, int]) -> list[tuple[str, int]]:
-    """Return drivers of runs without a row: programs and commands, which drive their own runs."""
+    """Return names and numbers of runs of processes that have no row in `seen`.
+
+    These are programs and commands that execute their own runs.
+    """
     known = {each.row.name for each in seen}
     return [(visible(name), number) for name, number in held.items() if name not in known]
 

@@ -1,1 +1,1 @@
-"""The web server: its limits, its connections to the database, and the headers of responses."""
+"""The web server: its limits, its database connections and its response headers."""

@@ -1,7 +1,7 @@
-"""A limit for request bodies: Daphne itself would store bodies of any size on disk.
+"""Size limit for request bodies: Daphne itself would store bodies of any size on disk.
 
 The limits of views apply later, after the whole body has arrived. This limit refuses bodies that
-are larger than all of them, even before sign-in.
+are larger than all views accept, even before sign-in.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ FORM_BYTES = 5_000_000
 
 
 def longest_body() -> int:
-    """Return the bytes of the largest form of any view: `settings.UPLOAD_LIMITS` of features."""
+    """Return the bytes of the largest form of any view (`settings.UPLOAD_LIMITS` of features)."""
     limits = [limit() for _, limit in collect("settings", "UPLOAD_LIMITS")]
     return max([UploadSettings.now().UPLOAD_BYTES, *limits]) + FORM_BYTES
 
 
 class LimitedRequest(WebRequest):
-    """Answers 413 when it is clear that the body is too long, and closes the connection."""
+    """Request that gets 413 as soon as its body is known to be too long, and is then closed."""
 
     is_refused = False
     received = 0
-    # Daphne's own has an inline style sheet, which the policy of its errors forbids.
+    # Daphne's own page has an inline style sheet, which the policy for its errors forbids.
     error_template = "<!doctype html><title>%(title)s</title><h1>%(title)s</h1><p>%(body)s</p>"
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.longest = longest_body()  # computed once, not for each piece
-        # Django parses forms, and describes a malformed one. Twisted would answer without a body.
+        self.longest = longest_body()  # computed once, not for each part of the body
+        # Django parses forms and describes malformed ones. Twisted would answer without a body.
         self._parsePOSTFormSubmission = False
 
     def handle_reply(self, message: dict[str, Any]) -> None:
-        """Answer as Daphne does, with the headers that every response has."""
+        """Answer like Daphne, with the headers that every response must have."""
         if message.get("type") == "http.response.start":
             given = list(message.get("headers", ()))
             present = {name.lower() for name, _ in given}
@@ -58,7 +58,7 @@ class LimitedRequest(WebRequest):
         if self.is_refused:
             return  # sent before the connection was closed
         self.received += len(data)
-        if self.received > self.longest:  # in chunks, without a length
+        if self.received > self.longest:  # the body came in chunks, without a length
             self._refuse()
             return
         super().handleContentChunk(data)

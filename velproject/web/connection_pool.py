@@ -1,8 +1,9 @@
-"""Connections to PostgreSQL that requests share.
+"""Pool of connections to PostgreSQL, which requests share.
 
-Django opens one for each request: under an ASGI server each request has its own threads, so that no
-connection can be kept. 300 runs with 100 watchers and 20 approvers, on two cores with the server of
-PostgreSQL: 61 s with a connection for each request, 34 s with these (measured once each).
+Django opens one connection for each request: under an ASGI server each request has its own threads,
+so that no connection can be kept. 300 runs with 100 watchers and 20 approvers, on two cores with
+the server of PostgreSQL: 61 s with a connection for each request, 34 s with the pool (measured once
+each).
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ PATIENCE = 5.0
 
 
 def pool_connections() -> None:
-    """Let this process share connections. Call it before any is opened; no effect on SQLite."""
+    """Let the requests of this process share connections. Without effect for SQLite.
+
+    Call this before the first connection.
+    """
     default = settings.DATABASES["default"]
     if default["ENGINE"] != "django.db.backends.postgresql":
         return
     pool = {"min_size": 1, "max_size": CONNECTIONS, "timeout": PATIENCE, "name": "vel-web"}
     default["OPTIONS"] = {**default.get("OPTIONS", {}), "pool": pool}
-    default["CONN_HEALTH_CHECKS"] = True  # a restart of the server causes no error in the next page
+    default["CONN_HEALTH_CHECKS"] = True  # after a restart of PostgreSQL, the next page works

@@ -1,4 +1,4 @@
-"""A web process's heartbeat for metrics: a thread that writes its row."""
+"""Heartbeat of a web process: a thread that updates the process's row for the metrics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _stop = threading.Event()
 
 
 def start_web_heartbeat() -> None:
-    """Start the thread, unless metrics are turned off."""
+    """Start the heartbeat thread, unless metrics are turned off."""
     if metrics_wanted():
         heartbeat = threading.Thread(target=_heartbeat, name="vel-heartbeat", daemon=True)
         heartbeat.start()

@@ -1,7 +1,8 @@
-"""The security headers of every response. Views may set stricter ones.
+"""Security headers of every response. Views may set stricter ones.
 
-The middleware completes the responses of Django. The web server completes the rest: health checks,
-and errors that Daphne, Twisted or Vel's limits of slow requests answer themselves.
+The middleware adds missing headers to the responses of Django. The web server adds them to all
+others: health checks, and errors that Daphne, Twisted or Vel's limits of slow requests answer
+themselves.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _POLICY = "Content-Security-Policy"
 
 @sync_and_async_middleware
 def response_headers(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """Complete the headers of each response. It is the first middleware, so the last to answer."""
+    """Middleware that adds missing headers to each response. It must be the first in the list."""
     if iscoroutinefunction(get_response):
 
         async def answer_async(request: HttpRequest) -> HttpResponseBase:
@@ -58,7 +59,7 @@ def response_headers(get_response: Callable[[HttpRequest], Any]) -> Callable[[Ht
 
 
 def _completed(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    # Django's own pages for developers have inline styles and scripts.
+    # Django's debug pages have inline styles and scripts.
     if not (settings.DEBUG and response.status_code in (404, 500)):
         response.headers.setdefault(_POLICY, _policy_for(request, response))
     for name, value in HEADERS.items():
@@ -73,14 +74,14 @@ def _policy_for(request: HttpRequest, response: HttpResponseBase) -> str:
 
 
 def missing(present: set[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the missing headers of a response. `present` are the names it has, in lower case."""
+    """Yield the headers that a response lacks. `present` has its header names in lower case."""
     for name, value in {_POLICY: NOTHING, **HEADERS}.items():
         if name.lower().encode() not in present:
             yield name.encode(), value.encode()
 
 
 def bare_answer(status: HTTPStatus) -> bytes:
-    """Return a whole response without a body, after which the connection is closed."""
+    """Return a whole response without a body, which closes the connection."""
     lines = [f"HTTP/1.1 {status.value} {status.phrase}".encode()]
     lines += [b"%b: %b" % header for header in missing(set())]
     return b"\r\n".join([*lines, b"Content-Length: 0", b"Connection: close", b"", b""])

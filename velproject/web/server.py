@@ -1,9 +1,9 @@
-"""A Daphne server that waits for slow readers.
+"""A Daphne server that waits for slow clients.
 
 Daphne itself accepts all data of an application and keeps it in memory until the client reads. A
 client that opens streams and never reads would fill the memory of the server. Here, sending waits
-while too much data is buffered, so that a stream stops reading its events. A connection whose
-client reads nothing for a long time is closed.
+while too much data is buffered, so that a stream stops reading its events. If the client reads
+nothing for a long time, the connection is closed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STALLED_SECONDS = 60.0
 
 @implementer(IPushProducer)
 class Reader:
-    """The state of the transport's buffer: paused above 64 KiB, until it is empty again."""
+    """The state of a connection's buffer: paused above 64 KiB, until it is empty again."""
 
     def __init__(self) -> None:
         self._takes_more = asyncio.Event()
@@ -40,10 +40,10 @@ class Reader:
         self._takes_more.set()
 
     def stopProducing(self) -> None:
-        self._takes_more.set()  # closed: a waiting sender notices it
+        self._takes_more.set()  # closed: let a waiting sender notice it
 
     async def ready(self) -> bool:
-        """Wait until the reader takes more. Return False if it has stalled."""
+        """Wait until the client accepts more data. Return False if the client reads nothing."""
         if self._takes_more.is_set():
             return True
         try:
@@ -55,7 +55,7 @@ class Reader:
 
 
 class PatientServer(Server):
-    """Sending to a connection waits until its reader has taken the earlier data."""
+    """Server in which sending waits until the client has read the earlier data."""
 
     def __init__(
         self, *arguments: Any, on_first_answer: Callable[[], None] | None = None, **options: Any
@@ -64,7 +64,10 @@ class PatientServer(Server):
         self._on_first_answer = on_first_answer
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
-        """Send as Daphne does; wait after a part of a stream or a frame, not a whole answer."""
+        """Send like Daphne. After a part of a stream or a frame, wait for the client.
+
+        A whole answer does not wait.
+        """
         reader = self._reader_of(protocol, message)
         await super().handle_reply(protocol, message)
         if self._on_first_answer is not None:
@@ -88,7 +91,7 @@ class PatientServer(Server):
         if found is None:
             found = details["reader"] = Reader()
             if message["type"] == "websocket.send":
-                # The HTTP channel of the connection's first request still exists.
+                # The HTTP channel of the connection's first request is still in use.
                 protocol.unregisterProducer()
             protocol.registerProducer(found, True)
         return found

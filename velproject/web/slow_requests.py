@@ -1,10 +1,10 @@
-"""Time limits for requests: a client cannot hold a connection without sending a whole request.
+"""Time limits for requests: no client can keep a connection without sending a whole request.
 
-Twisted closes a connection that is silent for a minute. An occasional byte would keep one open,
-with its memory, its descriptor and the file for its body, without a sign-in. Here, a request must
-arrive in a time that grows with its size, and if too many connections are open, the one that has
-waited longest for a request is closed. Responses (streams, sockets) may last:
-`velproject.web.server` watches slow readers.
+Twisted closes a connection that is silent for a minute. A client that sends a byte now and then
+would keep the connection, with its memory, its descriptor and the file for its body, without a
+sign-in. Here, a request must arrive in a time that grows with its size. If too many connections are
+open, the one that has waited longest for a request is closed. Responses (streams, sockets) may
+last: `velproject.web.server` watches slow readers.
 """
 
 from __future__ import annotations
@@ -42,32 +42,32 @@ class Patience:
     """Time limits of a connection in seconds, and the number of connections."""
 
     idle: float = 60.0
-    """Without a received byte, before or within a request."""
+    """The most seconds without a received byte, before or within a request."""
     head: float = 30.0
-    """From the first byte of a request to the end of its headers."""
+    """The most seconds from the first byte of a request to the end of its headers."""
     body: float = 60.0
-    """How far a body may be behind `bytes_per_second`. Time ahead is not saved."""
+    """The most seconds that a body may be behind `bytes_per_second`. Time ahead is not saved."""
     bytes_per_second: float = 8_000.0
-    """64 kbit/s."""
+    """The slowest rate of a body: 64 kbit/s."""
     closing: float = 600.0
-    """For reading the rest of the last response."""
+    """The most seconds for reading the rest of the last response."""
     connections: int = 2_000
 
 
 def limit_requests(patience: Patience) -> None:
-    """Apply `patience` and `body_limit` to the servers that start in this process from now on."""
+    """Apply `patience` and `body_limit` to all servers that this process starts from now on."""
     daphne.server.HTTPFactory = partial(LimitedFactory, patience=patience)
 
 
 class TimedChannel(HTTPChannel):
-    """One connection, as long as it speaks HTTP. Names in camelCase are Twisted's."""
+    """One connection while it uses HTTP. Names in camelCase are Twisted's."""
 
     factory: LimitedFactory
     transport: Any
     in_body = False
     is_closing = False
     deadline = math.inf
-    """On the monotonic clock. Infinite before the first and after the last byte of a request."""
+    """Monotonic time in seconds; infinite before the first and after the last byte of a request."""
 
     def connectionMade(self) -> None:
         super().connectionMade()
@@ -90,7 +90,7 @@ class TimedChannel(HTTPChannel):
 
     def allContentReceived(self) -> None:
         if not self.is_closing:
-            # Ignored until its answer has ended, and forever if it becomes a websocket.
+            # Not limited until the answer has ended, and never again if it becomes a websocket.
             self.in_body, self.deadline = False, math.inf
             self.factory.waiting.pop(self, None)
         super().allContentReceived()
@@ -111,7 +111,7 @@ class TimedChannel(HTTPChannel):
         super().connectionLost(reason)
 
     def cut(self) -> None:
-        """Close the connection, with an answer if the client waits for one."""
+        """Close the connection. If the client waits for an answer, send an error first."""
         if self.is_closing:
             self.transport.abortConnection()
             return
@@ -120,13 +120,13 @@ class TimedChannel(HTTPChannel):
         self.timeoutConnection()
 
     def _respondToBadRequestAndDisconnect(self) -> None:
-        # Twisted's own answer has no headers.
+        # Twisted's own answer has no security headers.
         self.transport.write(bare_answer(HTTPStatus.BAD_REQUEST))
         self.loseConnection()
 
 
 class LimitedFactory(HTTPFactory):
-    """All connections of a server."""
+    """All connections of one server."""
 
     protocol = TimedChannel
 
@@ -165,7 +165,10 @@ class LimitedFactory(HTTPFactory):
         self.waiting.pop(channel, None)
 
     def _has_room(self) -> bool:
-        """Make room if necessary, by closing the connection that has waited longest."""
+        """Return whether there is room for a connection.
+
+        If necessary, closes the connection that has waited longest for a request.
+        """
         if len(self._open) < self.patience.connections:
             return True
         self._open = {transport for transport in self._open if transport.connected}
@@ -182,7 +185,7 @@ class LimitedFactory(HTTPFactory):
         oldest = next(iter(self.waiting), None)
         if oldest is None:
             return False
-        del self.waiting[oldest]  # closing ones are added again, at the end
+        del self.waiting[oldest]  # connections that are closing are added again, at the end
         oldest.cut()
         return True
 
@@ -191,15 +194,16 @@ class LimitedFactory(HTTPFactory):
         for channel in [channel for channel in self.waiting if channel.deadline < now]:
             try:
                 channel.cut()
-            except Exception:  # a connection that cannot be cut must not protect the others
+            except Exception:  # a connection that cannot be closed must not protect the others
                 logger.exception("a connection that is too slow could not be closed")
                 self.waiting.pop(channel, None)
 
 
 def connections_possible(wanted: int) -> int:
-    """Raise this process's limit of open files, and return how many connections are possible.
+    """Raise this process's limit of open files. Return how many connections are possible.
 
-    A connection may hold a file too, with the body of its request.
+    `wanted` is the number of connections to make possible. A connection may also need a file, for
+    the body of its request.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 2 * wanted + OTHER_FILES

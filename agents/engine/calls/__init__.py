@@ -1,1 +1,1 @@
-"""Make tool calls: check, request approval, run, and store the results."""
+"""Execution of tool calls: check, request approval, run, and store the results."""

@@ -1,4 +1,4 @@
-"""Admission of calls: check the input, and ask the gate and the middleware."""
+"""Checks before a tool call runs: its input, the gate's permission and the middleware."""
 
 from __future__ import annotations
 
@@ -27,19 +27,22 @@ from agents.states import ToolCallStatus
 
 
 def check_call(session: Session, name: str, raw_input: Any) -> tuple[Tool[Any], BaseModel] | str:
-    """Return the tool and its checked input, or the problem as text for the model."""
+    """Return the tool and the validated input, or the problem as a text for the model."""
     return checked_input(session.toolset, name, raw_input)
 
 
 def judge_call(session: Session, tool: Tool[Any], given: BaseModel, raw_input: Any) -> Verdict:
-    """Return the gate's verdict on a call, or the refusal of a part of a feature."""
+    """Return whether a call is allowed, denied or needs approval, and why.
+
+    Besides the gate, a feature can deny the call.
+    """
     verdict = session.gate.judge(tool, given, raw_input)
     refused = None if verdict.action == "deny" else _refusal(session, tool.name)
     return refused or verdict
 
 
 def _refusal(session: Session, tool: str) -> Verdict | None:
-    """Return the refusal of a tool by a part of a feature."""
+    """Return the verdict with which a feature denies the tool, or None."""
     for part in session.parts:
         verdict = part.refusal(tool, list(session.toolset.tools), session.known_tools)
         if verdict is not None:
@@ -48,7 +51,7 @@ def _refusal(session: Session, tool: str) -> Verdict | None:
 
 
 async def prepare_call(session: Session, call: Call) -> CheckedCall | None:
-    """Return `call` with the data to run it now; None if it has ended or must wait."""
+    """Return `call` with the data to run it now; None if the call has ended or must wait."""
     runnable = (ToolCallStatus.PENDING, ToolCallStatus.APPROVED, ToolCallStatus.STARTED)
     if call.status not in runnable or call.place in session.waits:
         return None
@@ -57,8 +60,8 @@ async def prepare_call(session: Session, call: Call) -> CheckedCall | None:
     raw_input = json.loads(call.edited_input or call.input)
     checked = check_call(session, call.tool, raw_input)
     if isinstance(checked, str):
-        # The model's own calls are checked when they arrive: this is a person's edit, or a tool
-        # that the agent no longer has.
+        # The model's own calls are checked when they arrive. This call has an input that a person
+        # has edited, or a tool that the agent no longer has.
         await refuse_call(session, call, checked, "invalid_input")
         return None
     item = CheckedCall(call, *checked, raw_input)
@@ -78,12 +81,15 @@ async def prepare_call(session: Session, call: Call) -> CheckedCall | None:
 
 
 async def ask_about(session: Session, calls: Sequence[Call]) -> Park | None:
-    """Return the park in which the run waits for decisions; None if a call has ended instead."""
+    """Request approval for calls, and return how the run waits for the decisions.
+
+    Returns None if a call has ended instead.
+    """
     items = []
     for call in calls:
         raw_input = json.loads(call.edited_input or call.input)
         checked = check_call(session, call.tool, raw_input)
-        assert not isinstance(checked, str)  # `prepare_call` has ended such calls
+        assert not isinstance(checked, str)  # `prepare_call` has ended calls with a problem
         items.append(CheckedCall(call, *checked, raw_input))
     asked = await session.gate.ask(items)
     if isinstance(asked, Unfit):
@@ -93,7 +99,7 @@ async def ask_about(session: Session, calls: Sequence[Call]) -> Park | None:
 
 
 async def refuse_call(session: Session, call: Call, message: str, code: str) -> None:
-    """End a call that cannot run in its present form."""
+    """End a call that cannot run, with an error result for the model."""
     started = call.status == ToolCallStatus.STARTED
     status = ToolCallStatus.FAILED if started else ToolCallStatus.INVALID
     outcome = Outcome(call, status, result=json.dumps(message), is_error=True, code=code)
@@ -102,7 +108,10 @@ async def refuse_call(session: Session, call: Call, message: str, code: str) -> 
 
 
 async def _is_blocked(session: Session, item: CheckedCall) -> bool:
-    """Call the middleware's checks, before an approval request and again before the call."""
+    """Return whether the middleware blocks a call, which then ends.
+
+    The middleware checks a call twice: before an approval request, and again before the call runs.
+    """
     if session.chain.check_call:
         tool = item.tool
         request = ToolCallRequest(item.call, tool.effect, leaves_machine=tool.leaves_machine)
@@ -138,7 +147,8 @@ async def _deny(session: Session, call: Call, verdict: Verdict) -> None:
 def start_call(writer: Writer, call: Call, starting: Starting, grant_id: str = "") -> bool:
     """Commit that `call` is about to run.
 
-    Returns False, and starts nothing, if `starting` finds that its permission is no longer valid.
+    `starting` checks the call's permission in the same transaction. Returns False, and starts
+    nothing, if the permission is no longer valid.
     """
     if not starting():
         return False

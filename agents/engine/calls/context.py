@@ -1,4 +1,4 @@
-"""The engine's side of a tool call: the parts of the session that the tool can use."""
+"""The services of the engine that a tool can use during its call."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ T = TypeVar("T")
 
 
 def _log_late_failure(future: asyncio.Future[Any]) -> None:
-    """Log the error of an abandoned call, such as a call of a run that has ended."""
+    """Log the error of a call that nobody waits for, such as a call of a run that has ended."""
     if not future.cancelled() and (error := future.exception()) is not None:
         logger.info("a call that was given up failed: %s: %s", type(error).__name__, error)
 
 
 class CallContext:
-    """`agents.middleware.context.ToolContext` for one call."""
+    """Implementation of `agents.middleware.context.ToolContext` for one call."""
 
     def __init__(self, session: Session, call: Call, deadline: float) -> None:
         self._session = session
@@ -96,7 +96,7 @@ class CallContext:
         self._loop.call_soon_threadsafe(self._add_progress, text)
 
     def close(self) -> None:
-        """Ignore later progress: a thread of a tool may outlive the call."""
+        """Ignore later progress, because a thread of the tool may continue after the call."""
         self._is_closed = True
 
     def _add_progress(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""A driver's side of subagents: start them for a call, and park until they have ended."""
+"""Subagents of a run: start them for a call, and park the run until they have ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from agents.states import RunStatus, WaitReason
 
 
 class CallSubagents:
-    """`agents.middleware.context.Subagents` for one call."""
+    """Implementation of `agents.middleware.context.Subagents` for one call."""
 
     def __init__(self, session: Session, call: Call) -> None:
         self._session = session
@@ -49,7 +49,7 @@ class CallSubagents:
         )
 
     def _for_model(self, report: SubagentReport) -> SubagentReport:
-        """Return the report without the host's directories, which a model's error can contain."""
+        """Return the report without directories of the host, which an error text can contain."""
         return replace(report, error=error_text(report.error, self._session.files.location))
 
 
@@ -59,8 +59,8 @@ def _start(session: Session, call: Call, orders: Sequence[TaskOrder], at_once: i
     check_fence(writer)
     row = ToolCall.objects.get(run=run, turn=call.turn, position=call.position)
     if there := children_of(row):
-        # The call is resumed: changes since its start, for example of its parts, do not affect
-        # them.
+        # The call continues after a pause: changes since its start, for example of the agent's
+        # features, do not affect its subagents.
         return [child.id for child in there]
     made = []
     for order in orders:
@@ -116,13 +116,13 @@ def _report(child: Run) -> SubagentReport:
 def _cancel(writer: Writer, run_id: str) -> SubagentReport:
     lock_run(writer.run_id)
     check_fence(writer)
-    _reports(writer.run_id, [run_id])  # it is a child of this run
+    _reports(writer.run_id, [run_id])  # raises unless `run_id` is a child of this run
     cancel_run(run_id, by="its parent")
     return _reports(writer.run_id, [run_id])[0]
 
 
 async def still_waits(session: Session, call: Call, wait: WaitForRuns) -> Waiting | None:
-    """Return the wait of a call, or None if its result is available now."""
+    """Return what a call waits for, or None if its result is available now."""
     return await session.database.run(partial(_still_waits, session.writer, call, wait))
 
 
@@ -135,19 +135,19 @@ def _still_waits(writer: Writer, call: Call, wait: WaitForRuns) -> Waiting | Non
     row = ToolCall.objects.get(run_id=writer.run_id, turn=call.turn, position=call.position)
     assert row.started_at is not None
     until = row.started_at.timestamp() + wait.seconds
-    # Use the clock that wakes it: with a slower clock it would wait and be woken again.
+    # Compare with the clock that wakes the run: with a slower one, it would wait again.
     clocks = RunClock.objects.filter(run_id=writer.run_id).annotate(now=DatabaseNow())
     now = clocks.values_list("now", flat=True).get()
     return Waiting(wait.run_ids, until) if now < until else None
 
 
 def wait_for_children(waits: Sequence[Waiting]) -> Park:
-    """Wait until the runs of `waits` have ended, or until the earliest `until`."""
+    """Return a park until the runs of `waits` have ended, or until their earliest `until`."""
     return Park(WaitReason.CHILDREN, partial(_await_children, waits))
 
 
 def _await_children(waits: Sequence[Waiting], locked: Locked) -> Suspend | None:
-    """Return None if all of them have already ended."""
+    """Return what the run waits for, or None if all awaited runs have already ended."""
     run = locked.run
     run_ids = sorted({run_id for wait in waits for run_id in wait.run_ids})
     run.children.filter(is_awaited=True).exclude(pk__in=run_ids).update(is_awaited=False)

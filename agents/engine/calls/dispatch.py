@@ -1,9 +1,9 @@
-"""Running the calls of one turn.
+"""Execution of the tool calls of one turn.
 
 Calls that need no approval run first, in the model's order. Adjacent calls that only read run in
 parallel, all others alone. The remaining calls then wait for a person.
 
-Invariant 7: one tool's failure is that tool's result.
+Invariant 7: a failure of a tool becomes the result of its call.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ BACKSTOP_SECONDS = 15.0
 
 
 async def run_open_calls(session: Session, calls: Sequence[Call]) -> Park | None:
-    """Run the calls that may run. Return the park in which the others wait, if there are any.
+    """Run the calls that may run. Return how the run waits for the others, or None.
 
-    Calls that wait for other runs come first: while there are any, no approval is requested.
+    As long as a call waits for other runs, no approval is requested.
     """
     while True:
         await _close_interrupted(session, calls)
@@ -64,11 +64,11 @@ async def run_open_calls(session: Session, calls: Sequence[Call]) -> Park | None
             park = await ask_about(session, still_open)
             if park is not None:
                 return park
-            continue  # a call has ended instead
+            continue  # the call has ended instead
         for group in _groups(ready):
             session.handle.check()
             if not await _run_group(session, group):
-                break  # a call has ended, or needs another decision
+                break  # the call has ended, or needs another decision
 
 
 def _groups(ready: Sequence[CheckedCall]) -> list[list[CheckedCall]]:
@@ -86,7 +86,10 @@ def _runs_beside_others(item: CheckedCall) -> bool:
 
 
 async def _close_interrupted(session: Session, calls: Sequence[Call]) -> None:
-    """Close calls that a lost driver started and that may have changed something (invariant 2)."""
+    """Close calls that a lost driver started and that may have changed something.
+
+    The model then learns that they may have happened (invariant 2).
+    """
     lost = [
         call
         for call in calls
@@ -111,7 +114,7 @@ async def _close_interrupted(session: Session, calls: Sequence[Call]) -> None:
 
 
 async def _run_group(session: Session, group: Sequence[CheckedCall]) -> bool:
-    """Run calls in parallel and store their results as they arrive.
+    """Run calls in parallel, and store each result when it arrives.
 
     Returns False if a call has ended before, or needs another decision.
     """
@@ -141,7 +144,10 @@ async def _run_group(session: Session, group: Sequence[CheckedCall]) -> bool:
 
 
 async def _start(session: Session, item: CheckedCall) -> bool:
-    """Commit `started`, unless the reply's commit did. Returns False if the call cannot start."""
+    """Commit the event `started` of a call, unless it was committed with the model's reply.
+
+    Returns False if the call cannot start.
+    """
     call, gate = item.call, session.gate
     if call.place in session.started_here:
         return True
@@ -163,7 +169,7 @@ async def _start(session: Session, item: CheckedCall) -> bool:
 
 
 async def _run_one(session: Session, item: CheckedCall) -> Outcome | None:
-    """Run one call to exactly one outcome, for any behaviour of the tool (invariant 7).
+    """Run one call, and return exactly one outcome, whatever the tool does (invariant 7).
 
     Returns None if the call continues later. Either it waits for other runs (see `session.waits`),
     or its middleware releases the run (see `session.leaving`). Only a stop, and the loss of the
@@ -197,11 +203,11 @@ class _Request(ToolCallRequest):
 
 
 class _Waits(BaseException):
-    """The call waits for other runs, so wraps get no result."""
+    """Raised through all wraps if the call waits for other runs, so there is no result yet."""
 
 
 async def _made_with_wraps(session: Session, request: _Request) -> ToolResult | None:
-    """Make the call with all wraps. An error of a wrap becomes the result of the call."""
+    """Run the call through all middleware wraps. A wrap's error becomes the call's result."""
     item = request.item
     try:
         return await session.call_tool(request)
@@ -209,7 +215,7 @@ async def _made_with_wraps(session: Session, request: _Request) -> ToolResult | 
         return None
     except Leave as leave:
         if isinstance(leave.reason, End) or request.effect == Effect.READ:
-            # If the run continues after all, that is another attempt.
+            # If the run continues in spite of this, that is another attempt.
             session.started_here.discard(item.call.place)
             session.leaving.append(leave)
             return None
@@ -222,9 +228,10 @@ async def _made_with_wraps(session: Session, request: _Request) -> ToolResult | 
 def failed_wrap(
     session: Session, request: ToolCallRequest, error: Exception, made: ToolResult | None
 ) -> ToolResult:
-    """Return the result of a call around which a middleware failed.
+    """Return the result of a call during which a middleware raised `error`.
 
-    `made` is the result that the middleware got. Raises `error` if it is not the middleware's.
+    `made` is the result that the middleware received, if any. Raises `error` if it does not come
+    from the middleware.
     """
     if isinstance(error, (OperationalError, InterfaceError, InternalError, FenceLost, Stopped)):
         raise error
@@ -240,7 +247,10 @@ def failed_wrap(
 
 
 async def attempt_tool(session: Session, request: ToolCallRequest) -> ToolResult:
-    """Make one attempt: the handler of the innermost wrap. The first one is journaled already."""
+    """Make one attempt of a call: the innermost handler of all wraps.
+
+    The first attempt is already in the journal; later ones are added.
+    """
     assert isinstance(request, _Request)
     if request.attempts:
         refusal = await _begin_again(session, request)
@@ -255,7 +265,7 @@ async def attempt_tool(session: Session, request: ToolCallRequest) -> ToolResult
 
 
 async def _begin_again(session: Session, request: _Request) -> Refusal | None:
-    """Commit another attempt of a call, unless a middleware refuses it."""
+    """Commit another attempt of a call. Return the refusal of a middleware, or None."""
     call = request.row
     if request.effect != Effect.READ:
         raise RuntimeError(
@@ -274,7 +284,7 @@ async def _begin_again(session: Session, request: _Request) -> Refusal | None:
 
 
 def _finish_parts(session: Session, call: Call, outcome: Outcome) -> None:
-    """Add the rows that parts of features write about the call to the commit of `outcome`."""
+    """Add rows of features about the call to the transaction that stores `outcome`."""
     finished = FinishedCall(
         session.writer.run_id,
         session.writer.thread_id,
@@ -298,7 +308,7 @@ def _finish_parts(session: Session, call: Call, outcome: Outcome) -> None:
 
 
 async def _attempt(session: Session, item: CheckedCall) -> ToolResult | None:
-    """Make the call once. Returns None if it waits for other runs."""
+    """Run the tool once. Return its result, or None if the call waits for other runs."""
     call = item.call
     place = (call.turn, call.position)
     given = call.edited_input or call.input
@@ -314,7 +324,7 @@ async def _attempt(session: Session, item: CheckedCall) -> ToolResult | None:
 
 
 def _for_model(session: Session, call: Call, result: ToolResult) -> ToolResult:
-    """Return the error in the form for the model. The removed details are logged."""
+    """Return an error result without internal details, which are logged instead."""
     content = error_content(result.content, session.files.location, blocks=result.blocks)
     if content == result.content:
         return result
@@ -344,9 +354,9 @@ async def _made(session: Session, item: CheckedCall) -> ToolResult | None:
             code="timeout",
         )
     except (OperationalError, InterfaceError, InternalError, FenceLost):
-        # This is no failure of the tool: the driver has lost the database or the run.
+        # This is not a failure of the tool: the driver has lost the database or the run.
         raise
-    except Exception as error:  # a tool is third-party code
+    except Exception as error:  # tools are third-party code
         logger.exception(
             "a tool failed", extra={"run_id": session.writer.run_id, "tool": call.tool}
         )
@@ -372,7 +382,7 @@ async def _result(
 
 
 async def _stop(session: Session, tasks: dict[asyncio.Task[Outcome | None], CheckedCall]) -> None:
-    """End the calls of a run that is being stopped, and store their outcomes, if still allowed."""
+    """Stop the calls of a run that is being stopped, and store their outcomes if possible."""
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
@@ -383,9 +393,9 @@ async def _stop(session: Session, tasks: dict[asyncio.Task[Outcome | None], Chec
     for task, item in tasks.items():
         if not task.cancelled() and task.exception() is None:
             if (ended := task.result()) is not None:
-                outcomes.append(ended)  # it ended normally at the same time
+                outcomes.append(ended)  # the call ended normally at the same time
         elif reason is StopReason.DRAIN and item.tool.effect == Effect.READ:
-            continue  # it runs again in another process
+            continue  # the call runs again in another process
         else:
             outcomes.append(stopped_outcome(item.call, reason))
     if outcomes:

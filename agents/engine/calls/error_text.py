@@ -1,4 +1,4 @@
-"""Error texts for models, without tracebacks and directories of the host."""
+"""Removal of tracebacks and host directories from error texts for models."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ _SHORTEST = 2
 
 
 def error_text(text: str, location: WorkspaceLocation) -> str:
-    """Remove tracebacks, and replace directories of the host by their names in the sandbox.
+    """Return `text` without tracebacks, and with sandbox paths instead of host directories.
 
-    Only the line with the exception is kept of a traceback.
+    Of a traceback, only the line with the exception is kept.
     """
     return _without_directories(_without_tracebacks(text), _directories(location))
 
 
 def error_content(content: Any, location: WorkspaceLocation, *, blocks: bool = False) -> Any:
-    """Do the same with the content of a result: a text, JSON, or blocks some of which have texts.
+    """Return a result's content changed like a text by `error_text`.
 
-    In blocks, other strings can be the data of pictures and are not changed.
+    The content is a text, JSON, or a list of blocks of which some have texts. With `blocks`, other
+    strings do not change, because they can be the data of pictures.
     """
     if isinstance(content, str):
         return error_text(content, location)
@@ -70,7 +71,7 @@ def _without_tracebacks(text: str) -> str:
 def _without_directories(text: str, directories: Mapping[str, str]) -> str:
     if "/" not in text:
         return text
-    # The longest first, because one can be inside another.
+    # Replace the longest path first, because one directory can be inside another.
     names = sorted(directories, key=len, reverse=True)
     pattern = "|".join(re.escape(name) for name in names)
     whole = rf"(?<![\w.~-])(?:{pattern})(?![\w-])(?!\.\w)"
@@ -80,7 +81,7 @@ def _without_directories(text: str, directories: Mapping[str, str]) -> str:
 def _directories(location: WorkspaceLocation) -> dict[str, str]:
     found: dict[str, str] = {}
     for directory, name in _named(location):
-        # Neither call raises an error for any host configuration: an error would end the run.
+        # Neither call may raise, whatever the host's configuration is: an error would end the run.
         for path in (directory, Path(os.path.realpath(directory))):
             if path.is_absolute() and len(path.parts) >= _SHORTEST:
                 found.setdefault(str(path), name)
@@ -98,11 +99,11 @@ def _named(location: WorkspaceLocation) -> Iterator[tuple[Path, str]]:
         yield Path(sysconfig.get_path(name)), "<packages>"
     yield Path(site.getusersitepackages()), "<packages>"
     for prefix in (sys.prefix, sys.base_prefix):
-        # /usr is also a directory of the sandbox.
+        # Keep /usr, because it is also a directory of the sandbox.
         if prefix != "/usr":
             yield Path(prefix), "<Python>"
     yield Path(agents.__file__).parents[1], "<Vel>"
     if base := getattr(settings, "BASE_DIR", None):
         yield Path(base), "<project>"
-    # It remains "~" for an account without a home directory.
+    # The path stays "~" for an account without a home directory.
     yield Path(os.path.expanduser("~")), "<home>"

@@ -1,4 +1,4 @@
-"""The outcome of a call, for the journal and for watchers."""
+"""Outcomes of calls: how they are stored in the journal, and shown to clients."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from agents.states import ToolCallStatus
 async def store_outcomes(
     session: Session, outcomes: Sequence[Outcome], drafts: Sequence[EventDraft] = ()
 ) -> None:
-    """Store results, and then update the calls in memory to the journal's state."""
+    """Store outcomes, and then update the calls in memory to the journal's state."""
     database = session.database
-    # Other rows that a tool commits with its result may take any locks.
+    # A tool may commit other rows with its result, which can need any locks.
     alone = any(
         outcome.commit or any(commit.alone for commit in outcome.commits) for outcome in outcomes
     )
@@ -43,7 +43,10 @@ async def store_outcomes(
 async def commit_with(
     database: Database, write: Callable[[], None], commits: Sequence[Commit], *, alone: bool
 ) -> None:
-    """Run `write`, which runs the writes of `commits`, and then notify middleware."""
+    """Run `write` and the writes of `commits` in one transaction, then notify the middleware.
+
+    With `alone`, the transaction has no writes of other runs.
+    """
     alone = alone or any(commit.alone for commit in commits)
     try:
         await (database.run(write) if alone else database.share(write))
@@ -69,9 +72,10 @@ def committed(commits: Sequence[Commit]) -> None:
 
 
 def outcome_of(call: Call, result: ToolResult) -> Outcome:
-    """Return a tool's result in the forms for the journal and for watchers."""
+    """Return the outcome of a call whose tool returned `result`."""
     if call.edited_input and not result.blocks:
-        # Invariant 4: the model's own call stays in history, so it must know the input that ran.
+        # Invariant 4: the history keeps the model's own call, so the model must learn the input
+        # that ran.
         changed = preview(call.edited_input)
         note = f"[This ran with an input changed by a person: {changed}]"
         text = result.content if isinstance(result.content, str) else dump(result.content)

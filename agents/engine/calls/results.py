@@ -1,4 +1,4 @@
-"""A tool's result in two forms: complete for the model and the journal, short for watchers."""
+"""Two forms of a tool's result: complete for model and journal, short for clients."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from agents.states import ToolCallStatus
 
 
 def clean_text(text: str) -> str:
-    """Return text that every database and model API accepts: lone surrogates become `?`."""
+    """Return text that every database and model API accepts, with `?` for lone surrogates."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def render_result(result: ToolResult, limit: int) -> tuple[str, str]:
-    """Return the result as (JSON text of the block's content, text for watchers).
+    """Return a result as JSON text for the model, and as a short text for clients.
 
-    An empty result is replaced by a note: the model API refuses empty text.
+    `limit` is the largest size for the model. An empty result is replaced by a note, because model
+    APIs refuse empty text.
     """
     if result.blocks:
         rendered = dump(result.content)
@@ -33,14 +34,14 @@ def render_result(result: ToolResult, limit: int) -> tuple[str, str]:
 
 
 def finished_event(call: Call, text: str, *, is_error: bool, code: str) -> EventDraft:
-    """Return the event for watchers about a call that has ended."""
+    """Return the event about a call that has ended. `text` is the text for clients."""
     if is_error:
         return ToolFailed(call_id=call.call_id, message=preview(text), code=code or "tool_error")
     return ToolCompleted(call_id=call.call_id, output=preview(text))
 
 
 def called_event(call: Call) -> EventDraft:
-    """Return the event for watchers about a call that the model makes."""
+    """Return the event about a call that the model requests."""
     shown = preview_input(json.loads(call.input))
     if call.status == ToolCallStatus.INVALID:
         return ToolRejected(

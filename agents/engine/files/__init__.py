@@ -1,1 +1,1 @@
-"""The files of the thread of a run."""
+"""Files of a run's thread."""

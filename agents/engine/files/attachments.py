@@ -1,8 +1,8 @@
-"""The first step of a run with files in its message: read them before the model call.
+"""The first step of a run with files in its message: convert them for the model.
 
-Office files and PDFs get Markdown files, pictures become blocks of the message, and a list names
-all files. The step is stored completely or not at all: a driver that dies during it leaves files
-that the next one writes again, and rows are written only at the end.
+Office files and PDFs become Markdown files, pictures become blocks of the message, and a list names
+all files. The step is stored completely or not at all: rows are written only at the end, and a
+driver writes files again that a dead one has left.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ HEADING = (
 
 @dataclass(slots=True)
 class Look:
-    """The result for one file: its Markdown, its picture, or the reason why there is neither."""
+    """The result for one file: Markdown, a picture, or the reason for having neither."""
 
     upload: Upload
     has_rendition: bool = False
@@ -81,7 +81,7 @@ class _Begun:
 
 
 async def look_at_uploads(worker: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
-    """Read the files of the run's message, once. Raises `Stopped`, `FenceLost`."""
+    """Convert the files of the run's message, once. Raises `Stopped` and `FenceLost`."""
     if not run.has_uploads or run.attachments:
         return
     spec = AgentSpec.model_validate(run.spec)
@@ -89,7 +89,7 @@ async def look_at_uploads(worker: Resources, handle: RunHandle, writer: Writer, 
     pictures = any(upload.media_type in PICTURES for upload in begun.uploads)
     shows = False
     if pictures:
-        with handle.interruptible():  # this may send a request to a server
+        with handle.interruptible():  # this may send a request to a model server
             provider = provider_or_absent(worker.provider, spec.provider)
             shows = await takes_images(provider, spec.model)
     desk = _Desk(worker, writer, run, spec, begun, shows)
@@ -105,7 +105,7 @@ def attached_texts(run: Run) -> list[str]:
 
 
 class _Desk:
-    """The files of one message, read one after the other."""
+    """Converts the files of one message, one after the other."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class _Desk:
         self.looks.append(look)
 
     def _look(self, upload: Upload, cancel: Cancellation) -> Look:
-        """Read a file. Blocks: call it in a thread."""
+        """Convert one file. Blocks: call this method in a thread."""
         look = Look(upload)
         is_picture = upload.media_type in PICTURES
         if not upload.rendition and not is_picture:
@@ -204,7 +204,7 @@ class _Desk:
         return self._files
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a transaction from a tool thread, through the loop's only database connection."""
+        """Run a transaction from a tool thread, on the event loop's only database connection."""
         job = self._worker.database.run(function, *arguments)
         return asyncio.run_coroutine_threadsafe(job, self._loop).result()
 
@@ -212,7 +212,10 @@ class _Desk:
 async def _in_thread(
     worker: Resources, function: Callable[[], T], on_cancel: Callable[[], None]
 ) -> T:
-    """Run a function in a tool thread. If the driver is stopped, cancel it and wait for its end."""
+    """Run a function in a tool thread.
+
+    If the driver is stopped, call `on_cancel` and wait for the end of the function.
+    """
     future = asyncio.ensure_future(worker.in_thread(function))
     try:
         return await asyncio.shield(future)
@@ -237,7 +240,7 @@ def _begin(writer: Writer, run: Run) -> _Begun:
 
 
 def _store(writer: Writer, run: Run, looks: list[Look]) -> str:
-    """Store all rows of the step, in one transaction. Returns the message's blocks as JSON."""
+    """Store all rows of the step in one transaction. Return the message's blocks as JSON."""
     check_fence(writer)
     for look in looks:
         upload = look.upload
@@ -259,7 +262,10 @@ def _store(writer: Writer, run: Run, looks: list[Look]) -> str:
 
 
 def _blocks(looks: list[Look]) -> list[Block]:
-    """Return the list, in lines that no file name can break, and the pictures in its order."""
+    """Return blocks with the list of files, and with the pictures in the same order.
+
+    No file name can break a line of the list.
+    """
     lines = [HEADING] + [f"- {dump(_told(look))}" for look in looks]
     blocks: list[Block] = [{"type": "text", "text": "\n".join(lines)}]
     for look in looks:

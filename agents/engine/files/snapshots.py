@@ -1,4 +1,4 @@
-"""The files that a call has changed: a snapshot after it, committed with the call's result."""
+"""Snapshots of the files that a call has changed, committed with the call's result."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ PRUNE_SHARE = 4
 
 
 class WorkspaceBusy(SandboxError):
-    """A person is restoring the workspace now."""
+    """Raised while a person restores the workspace."""
 
 
 class CallSnapshots:
-    """The snapshots of one driver's calls. All methods are for tool threads: they block.
+    """Snapshots for the calls of one driver. All methods block: use them in tool threads.
 
-    If a store fails, for example on a full disk, the history of changes is incomplete, but no call
+    If storing fails, for example on a full disk, the history of changes is incomplete, but no call
     fails.
     """
 
@@ -70,7 +70,7 @@ class CallSnapshots:
         self._stored = 0
 
     def begin(self) -> None:
-        """Store the present files before this driver's first call that may change some.
+        """Store the present files before the first call of this driver that may change files.
 
         Waits for the end of a restore. Raises `WorkspaceBusy` if that takes too long.
         """
@@ -85,10 +85,10 @@ class CallSnapshots:
                 taken = store.take(watched_areas(self._open_workspace()))
                 last = self._call(latest_manifest, thread_id)
                 if last is None:
-                    publish(store, taken.manifest)  # the base for the first change
+                    publish(store, taken.manifest)  # the state before the first change
                 if last is not None and last != taken.manifest:
-                    # Changed by a person, an upload, or a call whose result was lost with its
-                    # driver.
+                    # A person or an upload has changed the files, or a call whose result was lost
+                    # with its driver.
                     changes = count_changes(store.load(last), store.load(taken.manifest))
                     outside = replace(taken, base=last, changes=changes)
                     self._call(self._record_outside, outside, publish(store, taken.manifest))
@@ -100,13 +100,16 @@ class CallSnapshots:
             except SnapshotLost as error:
                 logger.warning("%s", error, extra={"run_id": self._writer.run_id})
             except (OSError, SandboxError):
-                # The tool itself reports a workspace that cannot be opened.
+                # The tool itself reports that it cannot open the workspace.
                 self._failed()
                 return
             self.has_begun = True
 
     def after(self, call: Call) -> Callable[[], object] | None:
-        """Return the function to commit with the result of `call`; None if nothing has changed."""
+        """Take a snapshot after `call`. Return the function that stores it with the call's result.
+
+        Returns None if no file has changed.
+        """
         with self._lock:
             if not self.has_begun or self._store is None or self._has_no_room():
                 return None
@@ -160,7 +163,7 @@ class CallSnapshots:
         return forget_old_snapshots(self._writer.thread_id)
 
     def _has_no_room(self) -> bool:
-        """Return whether the disk is short of space. Snapshots may not use the reserve of runs."""
+        """Return whether the disk is short of space: snapshots may not use the reserve of runs."""
         if not is_short():
             return False
         logger.warning(
@@ -173,7 +176,7 @@ class CallSnapshots:
 
 
 async def begin_changes(snapshots: CallSnapshots, context: ToolContext, effect: str) -> None:
-    """Prepare snapshots before a call. Only the first call that may write takes time."""
+    """Prepare snapshots before a call. Only the first call that may change files takes time."""
     if effect == Effect.WRITE and snapshots.is_on and not snapshots.has_begun:
         await context.in_thread(snapshots.begin)
 
@@ -181,7 +184,7 @@ async def begin_changes(snapshots: CallSnapshots, context: ToolContext, effect: 
 async def add_changes(
     snapshots: CallSnapshots, threads: Executor, effect: str, outcome: Outcome
 ) -> None:
-    """Add the snapshot's row to the outcome of a call."""
+    """Add the snapshot after a call to the transaction that stores its outcome."""
     if effect != Effect.WRITE or not snapshots.is_on:
         return
     record = await to_its_end(threads, partial(snapshots.after, outcome.call))
@@ -198,9 +201,9 @@ async def add_changes(
 
 
 async def to_its_end(threads: Executor, function: Callable[[], T]) -> T:
-    """Run a function in a thread, and wait for it even if the call is cancelled.
+    """Run a function in a thread, and wait for its end even if the call is cancelled.
 
-    It takes a limited time, and a call that has ended keeps its outcome.
+    The function takes a limited time, and a call that has ended keeps its outcome.
     """
     future = asyncio.get_running_loop().run_in_executor(threads, function)
     try:

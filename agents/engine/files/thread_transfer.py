@@ -1,4 +1,4 @@
-"""The first step of a run on one of several hosts: fetch its files before they are opened."""
+"""The first step of a run on one of several machines: fetch the thread's files."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ MAX_TOLD = 20
 
 
 class FilesNotRestored(Exception):
-    """The files of a thread that has moved are unavailable. The message is for people."""
+    """Raised if the files of a moved thread are unavailable. The message is for people."""
 
 
 @dataclass(slots=True)
 class _Move:
-    """One thread's directories: their location, and the row with their state."""
+    """The directories of one thread to fetch: where they are, and the row with their state."""
 
     location: WorkspaceLocation
     placement: int
     state: WorkspaceSnapshot | None
     is_last: bool
-    """Whether that is the thread's last state at all."""
+    """Whether the stored state is the last state of the thread."""
     lost_host: str
     states: list[tuple[ThreadState, str]]
-    """The stored states of features."""
+    """The stored states of features' files."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class _Plan:
 
 
 async def settle_files(worker: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
-    """Fetch the thread's files from other hosts. A single machine has nothing to do.
+    """Fetch the thread's files from other machines. Does nothing on a single machine.
 
     Raises `StorageFailed` (worth another try), `FilesNotRestored`, `Stopped` and `FenceLost`.
     """
@@ -99,7 +99,10 @@ def _is_here(move: _Move) -> bool:
 
 
 async def _in_thread(worker: Resources, handle: RunHandle, function: Callable[[], Any]) -> Any:
-    """Wait for the end even if the driver is stopped: an incomplete directory has no mark."""
+    """Run a function in a tool thread, and wait for its end even if the driver is stopped.
+
+    Otherwise, nothing would mark an incomplete directory.
+    """
     with handle.interruptible():
         future = asyncio.ensure_future(worker.in_thread(function))
         try:
@@ -134,7 +137,10 @@ def _plan(writer: Writer, run: Run) -> _Plan:
 
 
 def _own_thread(run: Run) -> Thread:
-    """Return the thread of the run's directories: a read-only subagent uses its parent's."""
+    """Return the thread that owns the run's directories.
+
+    A read-only subagent uses the directories of its parent run.
+    """
     while run.parent is not None and run.spec.get("read_only"):
         run = run.parent
     return run.thread
@@ -146,7 +152,7 @@ def _call(
     function: Callable[..., Any],
     *arguments: Any,
 ) -> Any:
-    """Run a transaction from a tool thread, through the loop's only database connection."""
+    """Run a transaction from a tool thread, on the event loop's only database connection."""
     job = worker.database.run(function, *arguments)
     return asyncio.run_coroutine_threadsafe(job, loop).result()
 
@@ -164,14 +170,14 @@ def _content(upload_id: str, is_rendition: bool) -> bytes | None:
 
 
 def _tell(writer: Writer, run: Run, move: _Move, received: ReceivedFiles) -> None:
-    """Store the event with the new place of the files, and a note for the model about lost ones."""
+    """Store the event about the files' new machine, and a note for the model about lost files."""
     check_fence(writer)
     thread_id = move.location.thread_id
     Thread.objects.filter(pk=thread_id).update(lost_host="")
     for kind in received.lost:
         kind.forget(thread_id)
     if move.state is None and not move.lost_host and not move.states:
-        return  # there were no files
+        return  # the thread had no files
     state = move.state
     missing = _shown(received.missing)
     states: dict[str, Any] = {
@@ -194,7 +200,7 @@ def _tell(writer: Writer, run: Run, move: _Move, received: ReceivedFiles) -> Non
 
 
 def _shown(paths: list[str]) -> list[str]:
-    """Return paths as JSON, so no name can break out of its sentence."""
+    """Return paths as JSON, so that no name can break out of its sentence."""
     return [dump(shown_path(path)) for path in paths]
 
 

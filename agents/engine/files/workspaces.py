@@ -1,4 +1,4 @@
-"""The files of one thread for the driver's tools."""
+"""Access to the files of one thread, for the tools of a run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from sandbox.workspace import Workspace
 class ThreadFiles:
     """The files of a thread, opened by the first tool that needs them.
 
-    All methods are for tool threads: they block.
+    All methods block: use them in tool threads.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class ThreadFiles:
         self._toolbox: HeldToolbox | None = None
 
     def backend(self) -> FileBackend:
-        """Return the backend of file tools.
+        """Return the backend for the file tools.
 
-        The files are those of the workspace's directories, of rows without a sandbox, or of the
-        program. All include the mounts of features.
+        Its files are in the workspace's directories, in database rows (without a sandbox), or in a
+        backend of the program. The mounts of features are always included.
         """
         with self._lock:
             if self._backend is None:
@@ -128,9 +128,10 @@ class ThreadFiles:
         return self._with_routes(CompositeBackend(own, areas, aside=areas), routes)
 
     def _with_routes(self, files: FileBackend, routes: Mapping[str, FileBackend]) -> FileBackend:
-        """Return `files` with mounts and routes. Only the tools of programs' backends are theirs.
+        """Return `files` with mounts and other backends at their paths.
 
-        The other files are protected against changes since they were read.
+        A program's backend uses its own tools. All other files are protected: agents cannot
+        overwrite changes that they have not read.
         """
         adapted = {path: one for path, one in routes.items() if isinstance(one, AdaptedBackend)}
         others = {path: one for path, one in routes.items() if path not in adapted}
@@ -159,11 +160,14 @@ class ThreadFiles:
         return bool(self._call(used_by_other_subagents, family, run_id, path))
 
     def sandbox(self, timeout: float) -> BaseSandbox:
-        """Return a sandbox over the workspace. Raises `SandboxError`, as for a missing toolbox."""
+        """Return a sandbox over the workspace.
+
+        `timeout` is in seconds. Raises `SandboxError`, for example for a missing toolbox.
+        """
         if not self._spec.sandbox:
             raise SandboxUnavailable("This agent has no sandbox: nothing can be executed.")
         if is_short():
-            # A command can write for a moment before it is killed, and so use the reserve.
+            # A command can still write for a moment before it is killed, and so use the reserve.
             raise SandboxSetupError(
                 f"The command did not start: {shortage()}. Commands run again when a person has "
                 "made room."
@@ -179,7 +183,7 @@ class ThreadFiles:
         return BubblewrapSandbox(policy, guard=guard)
 
     def _hold_toolbox(self) -> Toolbox | None:
-        """Return the toolbox, the same generation for all commands until this object is deleted."""
+        """Return the toolbox: until this object is deleted, always the same generation."""
         if not self._spec.toolbox:
             return None
         if self._toolbox is None:
@@ -187,9 +191,9 @@ class ThreadFiles:
         return self._toolbox.toolbox
 
     def workspace(self) -> Workspace:
-        """Return the directories, opened or created. Raises `SandboxError`.
+        """Return the thread's directories, created if necessary. Raises `SandboxError`.
 
-        Later changes of a user's own directory are in the report at the end of the run.
+        The report at the end of the run lists later changes of a user's own directory.
         """
         with self._lock:
             workspace = self._open()
@@ -216,23 +220,23 @@ class ThreadFiles:
             ) from error
 
     def _areas(self) -> dict[str, Path]:
-        """Return the host's directories that parts of features provide as areas of the sandbox."""
+        """Return the directories of the host that features provide as areas of the sandbox."""
         found = {part.area: part.directory(self._call) for part in self._parts if part.area}
         return {area: directory for area, directory in found.items() if directory is not None}
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a transaction from a tool thread, through the loop's only database connection."""
+        """Run a transaction from a tool thread, on the event loop's only database connection."""
         job = self._database.run(function, *arguments)
         return asyncio.run_coroutine_threadsafe(job, self._loop).result()
 
 
 def _is_parents(location: WorkspaceLocation) -> bool:
-    """Return whether a subagent works in the caller's directory: its changes are the parent's."""
+    """Return whether a subagent works in its parent's directory, which then has the changes."""
     return bool(location.family) and location.own_directory is not None
 
 
 def _mounted(areas: Mapping[str, Path]) -> dict[str, FileBackend]:
-    """Return the areas as files, each also at its short path."""
+    """Return areas as backends by path, each also at its short path."""
     return {
         f"{root}/{area}": ReadOnly(TreeBackend(directory))
         for area, directory in areas.items()
@@ -246,7 +250,10 @@ def with_mounts(
     call: Callable[..., Any],
     more: Mapping[str, FileBackend] = MappingProxyType({}),
 ) -> FileBackend:
-    """Return `files` with `more` and the mounts of features. `call` runs a transaction."""
+    """Return `files` with the backends `more` and the mounts of features at their paths.
+
+    `call` runs a function in a transaction.
+    """
     found = {**more, **_mounts(agent_id, call)}
     return CompositeBackend(files, found) if found else files
 
@@ -256,7 +263,10 @@ def _mounts(agent_id: str, call: Callable[..., Any]) -> dict[str, FileBackend]:
 
 
 class SeenOutsideMounts:
-    """`seen` without the mounts: there, a proposal is based on a revision, not on read content."""
+    """`seen` without the paths of mounts.
+
+    A write to a mount is a proposal, which is based on a revision and not on read content.
+    """
 
     def __init__(self, seen: SeenFiles) -> None:
         self._seen = seen

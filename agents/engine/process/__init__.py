@@ -1,1 +1,1 @@
-"""The shared parts of a process's drivers: leases, the event log, and periodic work."""
+"""Parts that all drivers of a process share: leases, streamed text and periodic work."""

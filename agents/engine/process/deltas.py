@@ -1,4 +1,4 @@
-"""Streamed text for watchers: collected for a moment and written for all runs together.
+"""Streamed text (deltas) for clients: collected for a moment, and written for all runs together.
 
 Invariant 8: a run's deltas are written before its next change of state, or not at all: the event
 that completes a part contains the whole text.
@@ -26,7 +26,7 @@ FLUSH_SECONDS = 0.05
 
 @dataclass(slots=True)
 class _Pieces:
-    """Unwritten pieces of one part; they become one event."""
+    """Unwritten text of one part, which becomes one event."""
 
     kind: type[Piece]
     part: str
@@ -37,7 +37,7 @@ class _Pieces:
 
 
 class DeltaStream:
-    """The unwritten events of one run's model call or running tools."""
+    """The unwritten events of the model call or the running tools of one run."""
 
     def __init__(self, flusher: DeltaFlusher, writer: Writer) -> None:
         self._flusher = flusher
@@ -45,7 +45,7 @@ class DeltaStream:
         self._drafts: list[EventDraft | _Pieces] = []
 
     def add(self, kind: type[Piece], part: str, text: str) -> None:
-        """Add text to `part`: the part of a reply, or the call, according to `kind`."""
+        """Add text to `part`, which is a part of a reply or a call, depending on `kind`."""
         if self._drafts:
             last = self._drafts[-1]
             if type(last) is _Pieces and last.kind is kind and last.part == part:
@@ -62,17 +62,17 @@ class DeltaStream:
         self._drafts.append(draft)
 
     def drop_parts(self) -> None:
-        """Discard unwritten pieces of the model's reply. Events about steps are kept."""
+        """Discard unwritten text of the model's reply. Events about steps are kept."""
         self._drafts = [each for each in self._drafts if isinstance(each, StepStarted | StepReset)]
 
     def take(self) -> list[EventDraft]:
-        """Return the unwritten events. The caller writes or discards them."""
+        """Return the unwritten events, and forget them. The caller writes or discards them."""
         drafts, self._drafts = self._drafts, []
         return [each.event() if isinstance(each, _Pieces) else each for each in drafts]
 
 
 class DeltaFlusher:
-    """Writes the deltas of all runs of the process every `FLUSH_SECONDS`."""
+    """Writes the unwritten events of all runs of the process every `FLUSH_SECONDS`."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class DeltaFlusher:
         for stream in self._waiting:
             drafts = stream.take()
             if drafts:
-                # Submitted now, so no driver can submit a later change of its state first.
+                # Submit the write now, before a driver can submit a later change of its state.
                 written = self._database.submit(write_events, stream.writer, drafts)
                 written.add_done_callback(partial(self._written, stream.writer))
         self._waiting.clear()
@@ -106,7 +106,7 @@ class DeltaFlusher:
         if isinstance(error, FenceLost):
             self._on_lost(writer)
         elif error is not None:
-            # Deltas are optional: the completed part contains the whole text.
+            # A lost delta does no harm: the event of the completed part has the whole text.
             logger.warning(
                 "streamed text was not written: %s", error, extra={"run_id": writer.run_id}
             )

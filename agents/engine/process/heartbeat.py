@@ -1,8 +1,8 @@
-"""Renewal of leases, and detection of cancel requests, independent of the drivers.
+"""Renewal of leases and detection of cancel requests, independent of the drivers.
 
-Invariant 1: a driver that cannot renew stops itself, and kills its processes, before its lease
-expires and another driver may start. Renewal has its own thread and may wait for the database for
-any time. The check for overdue leases is on the loop, which waits for nothing.
+Invariant 1: a driver that cannot renew its lease stops itself and kills its processes, before the
+lease expires and another driver may start. Renewal has its own thread and may wait for the database
+for any time. The check for overdue leases is on the event loop, which never waits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from agents.settings import WorkerSettings
 
 
 class RunHandle:
-    """One run that this process drives. All methods belong to the event loop."""
+    """One run that this process executes. Use all methods on the event loop."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
@@ -36,7 +36,7 @@ class RunHandle:
         waits for them."""
 
     def stop(self, reason: StopReason) -> None:
-        """Interrupt the driver's waits. The first reason is kept, but a lost lease replaces it."""
+        """Interrupt the driver where it waits. The first reason stays, unless the lease is lost."""
         if self.stopping is None or reason is StopReason.LEASE_LOST:
             self.stopping = reason
         for task, is_interrupted in self._stretches.items():
@@ -45,18 +45,19 @@ class RunHandle:
                 task.cancel()
 
     def check(self) -> None:
-        """Raise `Stopped` if the driver should not start another step."""
+        """Raise `Stopped` if the driver must not start another step."""
         if self.stopping is not None:
             raise Stopped(self.stopping)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let `stop` take effect immediately in this block, as `Stopped`.
+        """Make `stop` take effect immediately in this block, where it raises `Stopped`.
 
-        Outside of it the driver writes rows, and must not be interrupted in a transaction. A block
-        may contain others of its task: everything in between is interruptible as well, and
-        `CancelledError` is raised up to the outermost one, so no code in between takes the stop for
-        an error. Several tasks may be in blocks at the same time: a stop interrupts each.
+        Outside of such a block, the driver writes rows, and must not be interrupted in a
+        transaction. A block may contain others of its task: everything in between is interruptible
+        as well, and `CancelledError` is raised up to the outermost one, so no code in between takes
+        the stop for an error. Several tasks may be in blocks at the same time: a stop interrupts
+        each of them.
         """
         self.check()
         task = asyncio.current_task()
@@ -76,7 +77,7 @@ class RunHandle:
         finally:
             is_interrupted = self._stretches.pop(task)
             if is_interrupted and task.cancelling():
-                # The block ended at the time of the cancel, normally or with another error.
+                # The block ended at the same time, normally or with another error.
                 task.uncancel()
         if is_interrupted:
             self.check()
@@ -91,9 +92,9 @@ MARGIN = 1 / 6
 
 
 class Heartbeat:
-    """Renews the leases of watched runs, and stops their drivers if necessary.
+    """Renews the leases of watched runs, and stops a driver that must not continue.
 
-    Use it on its loop.
+    Use it on its event loop.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -116,7 +117,7 @@ class Heartbeat:
         self._thread.join()
 
     def watch(self, handle: RunHandle, since: float) -> None:
-        """Watch a run whose lease started at `since` on the monotonic clock."""
+        """Watch a run whose lease started at `since`, in seconds of the monotonic clock."""
         with self._lock:
             self._watched[handle.run_id] = handle
             self._renewed[handle.run_id] = since
@@ -147,7 +148,7 @@ class Heartbeat:
                 )
                 close_old_connections()
             except Exception:
-                # Without this thread, all runs of the process would lose their leases.
+                # If this thread ended, all runs of the process would lose their leases.
                 logger.exception("the heartbeat failed, next try in %g s", CANCEL_POLL_SECONDS)
                 close_old_connections()
         connection.close()

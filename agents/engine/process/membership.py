@@ -1,8 +1,8 @@
-"""A process's membership in one of several hosts: it joins, sends heartbeats, and may be removed.
+"""Membership of a process in one of several machines: it joins and sends heartbeats.
 
-If its host was declared dead, a process drives nothing more with that membership: it stops its runs
-and their sandboxes, and joins again. A drained host hands its runs back and gives its threads away,
-one after the other.
+If its machine was declared dead, a process stops its runs and their sandboxes, and joins again. On
+a drained machine, it releases its runs and transfers its threads to other machines, one after the
+other.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ logger = logging.getLogger(__name__)
 
 
 class Membership:
-    """The membership of a process. `member` is None while this process may claim nothing.
+    """The membership of a process. While `member` is None, the process may not claim runs.
 
-    Use it on the loop.
+    Use it on the event loop.
     """
 
     def __init__(self, database: Database, in_thread: Callable[..., Awaitable[Any]]) -> None:
@@ -45,7 +45,7 @@ class Membership:
         self._giving: asyncio.Task[None] | None = None
 
     async def look(self, stop_all: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Send a heartbeat if it is due; `stop_all` ends the runs of this process."""
+        """Send a heartbeat if one is due. `stop_all` is called to stop the runs of this process."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + MachineSettings.now().HOST_HEARTBEAT_SECONDS
@@ -74,7 +74,7 @@ class Membership:
         await self._declare_silent()
 
     async def _declare_silent(self) -> None:
-        """Declare hosts dead only if this process reached the database all that time."""
+        """Declare silent machines dead, if this process reached the database all that time."""
         seconds = MachineSettings.now().HOST_DEAD_AFTER
         if not seconds or time.monotonic() - self._lives_since < seconds:
             return
@@ -82,18 +82,18 @@ class Membership:
             logger.error("the host %s was silent for %g s and counts as dead now", name, seconds)
 
     def give_away(self) -> None:
-        """Give the threads of a drained host away, in the background. Returns immediately."""
+        """Transfer the threads of a drained machine, in the background. Returns immediately."""
         if self.is_draining and (self._giving is None or self._giving.done()):
             self._giving = self._loop.create_task(self._give_away())
 
     async def close(self) -> None:
-        """Wait for the thread that is being transferred."""
+        """Wait for the current transfer."""
         self.is_draining = False
         if self._giving is not None:
             await asyncio.gather(self._giving, return_exceptions=True)
 
     async def _give_away(self) -> None:
-        """Give all threads away once, by id. The next round tries failed ones again."""
+        """Transfer each thread once, in the order of the ids. Failures are tried again later."""
         after = ""
         while self.is_draining and self.member is not None:
             try:
@@ -112,7 +112,10 @@ class Membership:
                 logger.error("thread %s cannot leave this host: %s", after, error)
 
     def _send_thread(self, to_send: ThreadToSend, member: Member) -> bool:
-        """Store and release a thread, in a tool thread."""
+        """Store a thread's files and release the thread. Return whether that succeeded.
+
+        Blocks: call this method in a tool thread.
+        """
         gone = send_thread(to_send, member, self._call)
         if gone:
             for place in to_send.places:
@@ -120,6 +123,6 @@ class Membership:
         return gone
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a transaction from a tool thread, through the loop's only database connection."""
+        """Run a transaction from a tool thread, on the event loop's only database connection."""
         job = self._database.run(function, *arguments)
         return asyncio.run_coroutine_threadsafe(job, self._loop).result()

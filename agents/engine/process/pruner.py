@@ -1,4 +1,4 @@
-"""Finishes erasures in this process, and prunes when that is due, in its own thread."""
+"""Thread of a process that finishes erasures, and deletes old data when that is due."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ LOOK_SECONDS = 60.0
 
 
 class Pruner:
-    """The pruner of a process. It does one task at a time.
+    """The pruner of a process, which does one task at a time.
 
-    `look` and `hurry` can be called from any thread.
+    Any thread can call `look` and `hurry`.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        # Not immediately: all the workers of a site start together, and have more urgent work.
+        # Not immediately: all workers of an installation start together, with more urgent work.
         self._next = time.monotonic() + LOOK_SECONDS
         self._asked = False
         self._is_working = False
         self._stopping = False
 
     def look(self) -> None:
-        """Start due work, if none is running. Returns immediately."""
+        """Start due work, unless work is already running. Returns immediately."""
         with self._lock:
             if time.monotonic() >= self._next:
                 self._begin()
 
     def hurry(self) -> None:
-        """Start work now, because threads have just been erased."""
+        """Start work now, because a thread has just been erased."""
         with self._lock:
             self._asked = True
             self._begin()
 
     def close(self) -> None:
-        """Accept no new work, and end after the current transaction. Return immediately."""
+        """Accept no new work, and end after the current transaction. Returns immediately."""
         with self._lock:
             self._stopping = True
 
     def join(self) -> None:
-        """Wait for the end, after `close`."""
+        """Wait until the thread has ended, after `close`."""
         if self._thread is not None:
             self._thread.join()
 
@@ -76,13 +76,13 @@ class Pruner:
                 finally:
                     connection.close()
             except DatabaseError as error:
-                # Marked threads stay hidden. The next check finds them again.
+                # Erased threads stay hidden. The next check finds them again.
                 logger.warning("pruning stopped: %s", error)
             except Exception:
                 logger.exception("pruning stopped")
 
     def _is_wanted(self) -> bool:
-        """Return whether there is work. If not, the thread does nothing more after this call."""
+        """Return whether there is work. If not, the pruner's thread ends after this call."""
         with self._lock:
             self._is_working = self._asked and not self._stopping
             self._asked = False

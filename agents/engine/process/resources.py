@@ -1,4 +1,4 @@
-"""The resources that the drivers and the sweeper of one process share."""
+"""Resources that all drivers and the sweeper of one process share."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ TOOL_THREADS = 64
 
 
 class Resources:
-    """The database, threads, model clients and runs of a process. `Worker` starts and ends them.
+    """The database, threads, model clients and runs of a process.
 
-    The arguments are those of `Worker`. Except for `in_thread`, use it on the loop.
+    `Worker` starts and ends them, and documents the arguments. Use them on the event loop, except
+    for `in_thread`.
     """
 
     database: Database
@@ -81,35 +82,35 @@ class Resources:
 
     @property
     def running(self) -> int:
-        """The number of runs that it drives now."""
+        """The number of runs that this process executes now."""
         return len(self._tasks)
 
     @property
     def member(self) -> Member | None:
-        """The member that this process claims runs for; None with a single machine."""
+        """The membership with which this process claims runs; None with a single machine."""
         return self.membership.member if self.membership is not None else None
 
     def holds(self, handle: RunHandle, since: float) -> None:
-        """Let the heartbeat renew a lease, which started at `since` (monotonic)."""
+        """Renew a lease from now on. It started at `since`, in seconds of the monotonic clock."""
         self.heartbeat.watch(handle, since)
         if self._on_claim is not None:
             self._on_claim()
             self._on_claim = None
 
     def database_failed(self, error: DatabaseError) -> None:
-        """Notify the owner of this worker of a database error."""
+        """Report a database error to the owner of this worker."""
         if self._on_database_error is not None:
             self._on_database_error(error)
 
     def provider(self, name: str) -> Provider:
-        """Return this loop's client of a model API. Raises `ProviderError`."""
+        """Return this event loop's client for a provider. Raises `ProviderError`."""
         if name not in self._providers:
             wanted = replace(settings_of(name), scripts_dir=self._scripts_dir())
             self._providers[name] = get_provider(name, wanted)
         return self._providers[name]
 
     def _scripts_dir(self) -> Path | None:
-        """Return the directory of scripts: for a program's own agents any that it can read."""
+        """Return the directory of scripted models' files; None allows every readable directory."""
         return ScriptSettings.now().SCRIPTS_DIR if self.executor == POOL else Path("/")
 
     def deltas(self, writer: Writer) -> DeltaStream:
@@ -119,17 +120,17 @@ class Resources:
         return await self._loop.run_in_executor(self.threads, function, *arguments)
 
     async def try_hand_back(self, handle: RunHandle, fault: str) -> None:
-        """Hand a run back after `fault`, if the database is available."""
+        """Release a run after `fault`, if the database is available."""
         try:
             await self.database.run(partial(hand_back, fault=fault), await self._writer(handle))
         except (DatabaseError, FenceLost) as error:
-            # Nothing is lost: the lease expires.
+            # If it is not, the lease expires and the run continues then.
             logger.warning(
                 "the run was not handed back: %s", error, extra={"run_id": handle.run_id}
             )
 
     async def try_fail(self, handle: RunHandle) -> None:
-        """Fail a run after an unexpected error of its driver."""
+        """Fail a run after an unexpected error of its driver, if the database is available."""
         try:
             await self.database.run(self._fail, await self._writer(handle))
         except (DatabaseError, FenceLost) as error:
@@ -144,7 +145,7 @@ class Resources:
         fail_run(writer, "internal_error", message, 0, retryable=True)
 
     def waits_for_room(self) -> bool:
-        """Return whether runs wait because the disk is full. Each change is reported once."""
+        """Return whether runs wait because the disk is full. Reports each change once."""
         waits = is_used_up()
         if waits and not self._waits_for_room:
             logger.warning("runs wait for disk space: %s", shortage())
@@ -156,20 +157,20 @@ class Resources:
         return waits
 
     def may_claim(self) -> bool:
-        """Return whether the host, if it is one of several, is alive and not drained."""
+        """Return whether this process may claim runs: its machine is alive and not drained."""
         if self.membership is None:
             return self._refusal is None
         return self.membership.member is not None and not self.membership.is_draining
 
     async def _stop_all(self) -> None:
-        """Stop all drivers: their runs belong to another host now."""
+        """Stop all drivers, because their runs belong to another machine now."""
         for handle in self._handles.values():
             handle.stop(StopReason.LEASE_LOST)
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()))
 
     async def look_after_membership(self) -> None:
-        """Send the host's heartbeat, and react if it is drained or was declared dead."""
+        """Send the machine's heartbeat, and react if it is drained or was declared dead."""
         if self.membership is None:
             return
         await self.membership.look(self._stop_all)

@@ -1,4 +1,4 @@
-"""Notification of features about runs that have ended in any process."""
+"""Notification of features about runs that have ended, in this or another process."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ logger = logging.getLogger(__name__)
 
 
 class EndTeller:
-    """Notifies of ends, one pass at a time in each process."""
+    """Notifies features of runs that have ended. A process does this once at a time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._task: asyncio.Task[None] | None = None
 
     def look(self) -> None:
-        """Notify of due ends, in the background."""
+        """Notify features of ended runs in the background."""
         if somebody_wants_ends() and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._tell_all())
 
     async def finish(self) -> None:
-        """Notify of all due ends. A process of one command ends right after its run."""
+        """Notify features of all ended runs, and wait for it.
+
+        A process of one command exits right after its run.
+        """
         if self._task is not None:
             await self._task
         self.look()
@@ -48,7 +51,7 @@ class EndTeller:
                     await listener.run_ended(run)
                 await self._database.run(forget_ended_run, row)
         except DatabaseError as error:
-            # The row is still there, and will be due again.
+            # The row still exists, so the notification will be due again.
             logger.warning("notifying of ended runs failed: %s", error)
-        except Exception:  # of a listener
+        except Exception:  # of a feature's listener
             logger.exception("notifying of ended runs failed; it is tried again")

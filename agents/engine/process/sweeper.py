@@ -1,4 +1,4 @@
-"""Periodic work of a process that drives runs: find runs without a driver, and do due jobs."""
+"""Periodic work of a process that executes runs: find runs without a driver, and do jobs."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ COUNT_USE = Job("runs to count", count_ended_runs, parts=4)
 
 
 class Sweeper:
-    """Checks every second, and after `turn_away` as soon as there is capacity again.
+    """Checks every second, and after `turn_away` also when there is capacity again.
 
-    It runs on the loop of its worker. A worker of one command finds and wakes its own runs, and
-    leaves the rest to other workers: it ends with its run.
+    It runs on the event loop of its worker. The worker of a single command finds and wakes only its
+    own runs, because it ends with its run.
     """
 
     def __init__(self, worker: Resources, take: Callable[[str], None]) -> None:
-        """Start the sweeper. `take` drives a run that was found."""
+        """Create the sweeper. `take` executes a run that was found."""
         self._worker = worker
         self._take = take
         self._is_of_pool = worker.executor == POOL
@@ -68,16 +68,16 @@ class Sweeper:
         self._task = asyncio.get_running_loop().create_task(self._sweep())
 
     def turn_away(self) -> None:
-        """Note that a run found no capacity: its task is done, so the sweeper must find it."""
+        """Record that there was no capacity for a run, so that the sweeper finds it later."""
         self._turned_away = True
 
     def has_room(self) -> None:
-        """Note that a run has left."""
+        """Record that there is capacity again, because a run has ended or parked."""
         if self._turned_away:
             self._look_now.set()
 
     def look_soon(self) -> None:
-        """Do not wait for the usual look: before its first, one of several hosts claims nothing."""
+        """Check soon, because one of several machines claims nothing before its first check."""
         self._look_now.set()
 
     def begin_to_close(self) -> None:
@@ -93,7 +93,7 @@ class Sweeper:
             await self._heartbeat.leave_counts()
 
     async def tell_ends(self) -> None:
-        """Notify features of all runs that have ended by now."""
+        """Notify features of all runs that have ended so far."""
         await self._ends.finish()
 
     async def _sweep(self) -> None:
@@ -111,7 +111,8 @@ class Sweeper:
             try:
                 await self._look()
             except Exception:
-                # A worker whose look has ended would silently find no runs.
+                # If this check ended with an error, the worker would find no runs, and nobody would
+                # notice.
                 logger.exception("the look for runs failed, next try in %g s", QUEUE_SWEEP_SECONDS)
 
     async def _look(self) -> None:
@@ -128,19 +129,19 @@ class Sweeper:
         await self._do((*self._jobs, COUNT_USE))
 
     async def _end_leases(self, dead: Collection[str]) -> bool:
-        """End the leases of dead processes. Return False if it must be tried again."""
+        """End the leases of dead processes. Return False if this must be tried again."""
         if not FINDS_SANDBOXES:
             return True
         run, name = self._worker.database.run, self._worker.name
         try:
-            # One transaction for each run, which locks no other run's clock.
+            # Use one transaction for each run, so that no other run's clock is locked.
             mine = [
                 (run_id, fence)
                 for run_id, fence, holder in await run(leases_of, dead)
                 if await run(inherit_lease, run_id, fence, holder, name)
             ]
             if mine:
-                # Invariant 1: no sandbox of a driver outlives its lease.
+                # Invariant 1: no sandbox of a driver may exist after its lease.
                 await self._worker.in_thread(
                     kill_marked, [run_marker(run_id) for run_id, _ in mine]
                 )
@@ -155,7 +156,7 @@ class Sweeper:
         return True
 
     async def _do(self, jobs: Iterable[Job]) -> None:
-        """Do the due jobs one after the other. A failing job does not prevent the others."""
+        """Do the due jobs, one after the other. A job that fails does not prevent the others."""
         for job in jobs:
             now = time.monotonic()
             if (job.workers_only and not self._is_of_pool) or now < self._due.get(job.name, 0.0):
@@ -176,7 +177,7 @@ class Sweeper:
                 )
 
     def _pause_after_failure(self, name: str, every: float) -> float:
-        """Return the pause before the next try in seconds, and set its time.
+        """Return the seconds until the next try of a failed job, and record its time.
 
         The pause doubles with each failure in a row.
         """
@@ -222,9 +223,9 @@ class Sweeper:
 
 
 class WorkerHeartbeat:
-    """The heartbeat of a worker, from its loop: a blocked loop sends none.
+    """Heartbeat of a worker on its event loop: if the loop is blocked, there is no heartbeat.
 
-    `driven` returns the number of runs that the process drives now.
+    `driven` returns the number of runs that the process executes now.
     """
 
     def __init__(
@@ -236,7 +237,7 @@ class WorkerHeartbeat:
         self._next = 0.0
 
     async def look(self) -> None:
-        """Write the row if it is due."""
+        """Send the heartbeat if one is due."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + PROCESS_HEARTBEAT_SECONDS
@@ -246,14 +247,14 @@ class WorkerHeartbeat:
             logger.warning("a worker could not say that it lives: %s", error)
 
     async def close(self) -> None:
-        """Report the end of the worker."""
+        """Record that the worker has ended."""
         try:
             await self._database.run(self._reporter.retire)
         except DatabaseError as error:
             logger.warning("a worker could not say that it ends: %s", error)
 
     async def leave_counts(self) -> None:
-        """Store the counts of a process without a row, at its end."""
+        """Store the counters of a process without a row, at its end."""
         try:
             await self._database.run(leave_counts)
         except DatabaseError as error:

@@ -1,4 +1,4 @@
-"""The engine's side of telemetry: the trace of a run, and the report of its end."""
+"""Telemetry of the engine: the trace of a run, and the report of its end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLUSH_SECONDS = 3.0
 
 @asynccontextmanager
 async def watched(database: Database, process: str, claim: Claim) -> AsyncIterator[None]:
-    """Watch the driving of a claim. Does nothing if telemetry is off."""
+    """Trace the execution of a claimed run. Does nothing if telemetry is off."""
     run = claim.run
     with logged_about(run_id=run.pk, thread_id=run.thread_id, user_id=run.owner_id):
         tools = instruments()
@@ -49,9 +49,10 @@ async def _instrumented(
 
 
 async def tell_spans(database: Database, run: Run) -> None:
-    """Send the spans of an ended run. Raises `DatabaseError`: then it is tried again.
+    """Send the spans of a run that has ended.
 
-    Invalid rows lose their spans, but do not prevent other notifications of the end.
+    Raises `DatabaseError`, after which it is tried again. If a run's rows are invalid, its spans
+    are lost, but other notifications of its end are not.
     """
     tools = instruments()
     if tools is None or tools.spans is None:
@@ -61,7 +62,7 @@ async def tell_spans(database: Database, run: Run) -> None:
         spans = await database.run(spans_of_ended_run, run, tools.spans, names, tools.content)
     except DatabaseError:
         raise
-    except Exception:  # watching must never end what is watched
+    except Exception:  # telemetry must never stop a run
         logger.exception("telemetry failed", extra={"run_id": run.pk})
         return
     with quietly():
@@ -70,14 +71,14 @@ async def tell_spans(database: Database, run: Run) -> None:
 
 
 def count_found(number: int) -> None:
-    """Count the runs without a driver that the sweeper found."""
+    """Count runs without a driver that the sweeper found."""
     tools = instruments()
     if number and tools is not None and tools.counters is not None:
         tools.counters.add("vel_sweeper_found_total", amount=number)
 
 
 def flush_spans() -> None:
-    """Give the spans of this process a moment to be sent. Blocks."""
+    """Wait a moment until the spans of this process are sent. Blocks."""
     tools = instruments()
     if tools is not None and tools.spans is not None:
         tools.spans.flush(FLUSH_SECONDS)

@@ -1,1 +1,1 @@
-"""The input of the model: the head of the prompt, the conversation, and its length."""
+"""The model's input: the head of the prompt, the conversation, and the number of tokens."""

@@ -1,11 +1,8 @@
-"""A conversation in the form for a provider, from a thread's history.
+"""A thread's history in the form for a provider, with pictures and with shortened blocks.
 
 Rows refer to pictures by their ids. The bytes inserted here are always the same, so the prompt's
-prefix does not change (invariant 5).
-
-Cutting content blocks. The same limit always results in the same bytes.
-
-Blocks keep their types and ids, so that calls and results stay pairs.
+prefix does not change (invariant 5). Shortening with the same limit always gives the same bytes,
+too. Blocks keep their types and ids, so that calls and results stay pairs.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ _MARK = f'"source":{{"type":"{STORED}"'
 
 
 def stored_image(image_id: str, width: int, height: int) -> Block:
-    """Return the block that refers to a picture in rows."""
+    """Return the block that refers to a stored picture. The sizes are in pixels."""
     source = {"type": STORED, "id": image_id, "width": width, "height": height}
     return {"type": "image", "source": source}
 
@@ -42,7 +39,10 @@ async def conversation_of(
     head: PromptHead,
     history: Sequence[tuple[Role, str]],
 ) -> Conversation:
-    """Return `history` under `head`, with the pictures of threads that `run`'s owner owns."""
+    """Return the conversation: `history` after the prompt `head`.
+
+    Pictures are inserted only from threads that the owner of `run` owns.
+    """
     ids = [image_id for role, blocks in history for image_id in _ids_in(role, blocks)]
     images: Mapping[str, Block] = {}
     if ids and await takes_images(provider, head.model):
@@ -64,7 +64,7 @@ def _ids_in(role: Role, blocks: str) -> list[str]:
 
 
 def _with_bytes(role: Role, blocks: str, images: Mapping[str, Block]) -> str:
-    """Insert the pictures' bytes, or a note for a missing or unsupported picture."""
+    """Return blocks with the pictures' bytes, or a note for a missing or unsupported picture."""
     if _MARK not in blocks:
         return blocks
     gone = {"type": "text", "text": IMAGE_LEFT_OUT}
@@ -93,7 +93,10 @@ INPUT_SHARE = 4
 
 
 def cut_middle(text: str, limit: int, note: str = "") -> str:
-    """Return the head and the tail of `text`, in about `limit` bytes, with the size of the rest."""
+    """Return the start and the end of `text`, with a remark about the size of the rest.
+
+    The result has about `limit` bytes.
+    """
     data = text.encode("utf-8")
     if len(data) <= limit:
         return text
@@ -107,7 +110,7 @@ def cut_middle(text: str, limit: int, note: str = "") -> str:
 
 
 def clip_blocks(content: str, limit: int, note: str = "") -> tuple[str, int]:
-    """Cut the texts in a JSON array of blocks to about `limit` bytes.
+    """Shorten the texts in a JSON array of blocks to about `limit` bytes each.
 
     Returns the array and the number of blocks that became shorter. An array without long texts
     keeps all its bytes.
@@ -121,7 +124,7 @@ def clip_blocks(content: str, limit: int, note: str = "") -> tuple[str, int]:
 
 
 def clip_result(result: str, limit: int) -> str:
-    """Cut a tool's result, which is the JSON text of a string or of a list of blocks."""
+    """Shorten a tool's result, which is the JSON text of a string or of a list of blocks."""
     if _is_short(result, limit) and '"image"' not in result:
         return result
     content = json.loads(result)

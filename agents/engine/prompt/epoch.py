@@ -1,7 +1,8 @@
-"""The prompt's fixed beginning.
+"""Epochs: parts of a thread during which the start of the prompt does not change.
 
-Invariant 5: within an epoch, the first bytes of every request are the same. The head is built once
-and stored, so neither a new date nor a new version of this code changes it during a conversation.
+Invariant 5: within an epoch, the first bytes of every request are the same. The head of the prompt
+is built once and stored, so that neither a new date nor a new version of this code changes it
+during a conversation.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def current_epoch(
 ) -> Epoch:
     """Return the thread's last epoch, or start a new one for this run.
 
-    Another version of the agent starts one, and so do another model and other content of a part. If
-    calls are open, the new content waits until they have ended (`RunPart.prompt_is_old`).
+    A new version of the agent, another model, and new content of a feature's part start an epoch.
+    While calls are open, new content of a part waits (`RunPart.prompt_is_old`).
     """
     last = _last_epoch(run)
     if last is None or last.agent_version_id != run.agent_version_id:
@@ -63,8 +64,8 @@ def begin_epoch(
     """Start a new epoch with the next turn of `run`. Never call this while calls are open.
 
     `window` limits the length of replies. `output_format` is the provider's form of
-    `spec.output_schema`. If it is empty, the schema is in the prompt; None keeps the format of the
-    last epoch.
+    `spec.output_schema`. If it is empty, the schema is part of the prompt; None keeps the format of
+    the last epoch.
     """
     return _epoch_after(_last_epoch(run), run, spec, parts, window, output_format)
 
@@ -124,13 +125,16 @@ def model_of(epoch: Epoch) -> tuple[str, str]:
 
 
 def next_turn(run: Run) -> int:
-    """Return the number of the run's next turn. Earlier turns have thoughts of earlier prompts."""
+    """Return the number of the run's next turn.
+
+    Turns before it may contain thoughts that belong to earlier prompts.
+    """
     turns = Message.objects.filter(run=run, role=MessageRole.ASSISTANT)
     return (turns.aggregate(last=Max("turn"))["last"] or 0) + 1
 
 
 def _thinking(spec: AgentSpec) -> Block | None:
-    """Return the agent's choice, else the default of the model."""
+    """Return the agent's setting for thinking, or the default of the model."""
     if spec.thinking == "adaptive":
         return {"type": "adaptive", "display": "summarized"}
     if spec.thinking == "disabled":
@@ -139,7 +143,7 @@ def _thinking(spec: AgentSpec) -> Block | None:
 
 
 def head_of(epoch: Epoch) -> PromptHead:
-    """Return the head of the prompt. Its key for caches, if any, is unique for the thread."""
+    """Return the head of the prompt. Its cache key, if it has one, belongs to the thread."""
     head = PromptHead(**{**epoch.head, "tools": tuple(epoch.head["tools"])})
     if not head.caches:
         return head

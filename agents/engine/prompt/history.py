@@ -1,6 +1,6 @@
-"""The history for the model: a thread's messages and the results of its tool calls, from the rows.
+"""A thread's history for the model: messages, replies and results of calls, from the rows.
 
-Invariant 2: history is derived from the journal. Crashed, cancelled, rejected, denied and failed
+Invariant 2: the history comes from the journal. Crashed, cancelled, rejected, denied and failed
 calls have different texts.
 """
 
@@ -46,7 +46,7 @@ _WITHOUT_RESULT = {
 
 
 def result_block(call_id: str, result: str, *, is_error: bool) -> str:
-    """Return a tool_result block as JSON text. `result` is JSON text already and is not parsed."""
+    """Return a tool_result block as JSON text. `result` is JSON text and is not parsed."""
     error = ',"is_error":true' if is_error else ""
     return f'{{"type":"tool_result","tool_use_id":{dump(call_id)},"content":{result}{error}}}'
 
@@ -69,7 +69,7 @@ def call_from_row(row: ToolCall) -> Call:
 
 
 def results_json(calls: Iterable[Call]) -> str:
-    """Return the tool_result blocks of one turn, in the order of its calls, as a JSON array."""
+    """Return the tool_result blocks of one turn as a JSON array, in the order of the calls."""
     return (
         "["
         + ",".join(
@@ -88,8 +88,8 @@ def results_json(calls: Iterable[Call]) -> str:
 class Said:
     """One turn of a stored conversation: a message or a reply, with its calls and notes.
 
-    `place` is (the run's number, the turn). `parts` are (role, blocks as a JSON array); the results
-    of `calls` come after them, and then `notes`, which have the role of the user too.
+    `place` is (the run's number, the turn). `parts` are (role, blocks as a JSON array). They are
+    followed by the results of `calls`, and then by `notes`, which also have the role of the user.
     """
 
     place: Place
@@ -104,18 +104,18 @@ class Said:
 
 
 def thread_history(run: Run) -> Iterator[tuple[Role, str]]:
-    """Return the whole history for the model: the thread up to and including this run.
+    """Yield the history for the model, as (role, blocks as a JSON array).
 
-    Yields (role, blocks as a JSON array). Turns with open calls end the history: the driver that
-    finishes the calls appends their results. Thoughts of earlier epochs are left out: models bind
-    them to their prompt. Compacted turns appear in the form of the thread's last compaction, and
-    their rows are not read.
+    The history contains the thread up to and including `run`. Turns with open calls end it: the
+    driver that finishes the calls appends their results. Thoughts of earlier epochs are omitted,
+    because models bind them to their prompt. Compacted turns appear in the form of the thread's
+    last compaction, and their rows are not read.
     """
     return history_since(latest_compaction(run.thread_id), run)
 
 
 def history_since(shorter: Compaction | None, run: Run) -> Iterator[tuple[Role, str]]:
-    """Return `thread_history` after `shorter`, the thread's last compaction."""
+    """Yield `thread_history` from the end of the thread's last compaction `shorter`."""
     if shorter is not None and shorter.opening:
         yield "user", dump([{"type": "text", "text": shorter.opening}])
     start = (0, 0) if shorter is None else (shorter.from_run, shorter.from_turn)
@@ -124,16 +124,16 @@ def history_since(shorter: Compaction | None, run: Run) -> Iterator[tuple[Role, 
             clip_turn(shorter, said)
         yield from said.parts
         if said.is_open:
-            continue  # its notes come after its results: `late_notes`
+            continue  # the notes of this turn follow its results: see `late_notes`
         if said.calls:
             yield "user", results_json(said.calls)
         yield from said.notes
 
 
 def late_notes(run: Run, calls: Sequence[Call]) -> list[str]:
-    """Return the notes that follow the results of a turn with open calls."""
+    """Return the notes after the results of a turn whose calls are open."""
     if not calls or not MachineSettings.now().pins_threads:
-        return []  # only files that have moved cause a note in the middle of a turn
+        return []  # only moved files cause a note in the middle of a turn
     rows = Message.objects.filter(run=run, turn=calls[0].turn, role=MessageRole.USER)
     return list(rows.order_by("position").values_list("content", flat=True))
 
@@ -149,7 +149,7 @@ def latest_compaction(thread_id: str) -> Compaction | None:
 
 
 def clip_turn(shorter: Compaction, said: Said) -> int:
-    """Cut a turn in place, as the compaction requires. Returns the number of shorter texts."""
+    """Shorten a turn in place, as the compaction requires. Return how many texts are shorter."""
     limit = limit_at(shorter, said.place)
     if limit is None:
         return 0
@@ -168,14 +168,14 @@ def clip_turn(shorter: Compaction, said: Said) -> int:
 
 
 def limit_at(shorter: Compaction, place: Place) -> int | None:
-    """Return the limit in bytes for a text of the turn at `place`; None for no limit."""
+    """Return the largest size in bytes of a text in the turn at `place`; None for no limit."""
     if place < (shorter.clip_run, shorter.clip_turn):
         return shorter.clip_bytes
     return shorter.kept_bytes if place < (shorter.until_run, shorter.until_turn) else None
 
 
 def thread_turns(run: Run, start: Place) -> Iterator[Said]:
-    """Yield complete turns from `start` on, up to one with open calls."""
+    """Yield complete turns from `start` on, until one with open calls."""
     first_run, first_turn = start
     members = list(
         Run.objects.filter(thread_id=run.thread_id, number__gte=first_run, number__lte=run.number)
@@ -191,7 +191,7 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
     replies = any(message.role == MessageRole.ASSISTANT for message in messages)
     of_this_epoch = _of_this_epoch(run, members) if replies else None
     calls: dict[tuple[str, int], list[Call]] = defaultdict(list)
-    if replies:  # calls are written together with their reply
+    if replies:  # calls are stored together with their reply
         rows = ToolCall.objects.filter(run__in=numbers).exclude(before)
         for row in rows.order_by("turn", "position"):
             calls[row.run_id, row.turn].append(call_from_row(row))
@@ -203,7 +203,7 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
         if of_this_epoch is not None and role == "assistant" and not of_this_epoch(*place):
             content = _without_thoughts(content)
         if content == "[]" or message.stop_reason in BAD_ENDINGS:
-            continue  # the model may not get an empty message, or a refused one
+            continue  # models refuse an empty message, and must not get a refused one
         if role == "user" and message.turn and said is not None and said.place == place:
             said.notes.append((role, content))
             continue
@@ -224,7 +224,7 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
 
 
 def last_usage(run: Run, epoch: Epoch) -> Usage | None:
-    """Return the usage of the thread's last reply under this prompt; None before the first."""
+    """Return the usage of the thread's last reply in this epoch; None before the first reply."""
     if epoch.first_run is None:
         return None
     row = (
@@ -243,12 +243,15 @@ def last_usage(run: Run, epoch: Epoch) -> Usage | None:
 
 
 def _of_this_epoch(run: Run, members: list[Run]) -> Callable[[int, int], bool]:
-    """Return whether the reply of (a run's number, turn) was made under the present prompt."""
+    """Return a function that says whether a reply belongs to the present epoch.
+
+    Its arguments are the run's number and the turn.
+    """
     epoch = Epoch.objects.filter(thread_id=run.thread_id).order_by("-number").first()
     if epoch is not None and epoch.first_run is not None:
         first = (epoch.first_run, epoch.first_turn)
         return lambda number, turn: (number, turn) >= first
-    same: set[int] = set()  # of an epoch without a recorded start
+    same: set[int] = set()  # for an epoch without a recorded start
     for member in sorted(members, key=lambda member: member.number, reverse=True):
         if member.agent_version_id != run.agent_version_id:
             break
@@ -257,7 +260,7 @@ def _of_this_epoch(run: Run, members: list[Run]) -> Callable[[int, int], bool]:
 
 
 def _without_thoughts(content: str) -> str:
-    if 'thinking"' not in content:  # of both kinds
+    if 'thinking"' not in content:  # thinking and redacted_thinking
         return content
     blocks = [
         block
@@ -277,7 +280,7 @@ def _is_open(call: Call) -> bool:
 
 
 def open_turn(run: Run) -> list[Call]:
-    """Return the calls of the run's last turn, if any of them is open; else an empty list."""
+    """Return the calls of the run's last turn if one of them is open, otherwise an empty list."""
     last = ToolCall.objects.filter(run=run).order_by("-turn").values_list("turn", flat=True).first()
     if last is None:
         return []

@@ -1,7 +1,7 @@
-"""The number of tokens in a conversation, without a request to the server.
+"""Estimate of the tokens in a conversation, without a request to the provider.
 
 It is the number that the model's last reply reported, plus an estimate for later messages. The
-estimate should be too high rather than too low in every language, and needs only the length.
+estimate should be too high rather than too low in every language, and depends only on lengths.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ MAX_SCALE = 3.0
 
 
 def estimate_tokens(text: str) -> int:
-    """Count a token for three characters, and two for each three additional bytes of UTF-8."""
+    """Return the estimated tokens of a text.
+
+    Three characters are one token; each three additional bytes of UTF-8 are two more.
+    """
     if text.isascii():
         return len(text) // 3 + 1
     beyond = len(text.encode("utf-8", "surrogatepass")) - len(text)
@@ -27,7 +30,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_blocks(blocks_json: str) -> int:
-    """Estimate the tokens of content blocks as JSON text. Images have their own estimate."""
+    """Return the estimated tokens of content blocks as JSON text. Images count separately."""
     if '"type":"image"' not in blocks_json:
         return estimate_tokens(blocks_json)
     return _without_images(json.loads(blocks_json))
@@ -45,32 +48,32 @@ def _without_images(value: object) -> int:
 
 @dataclass(slots=True)
 class Meter:
-    """The tokens of one conversation, which grows."""
+    """Counter of the tokens in one conversation, which can grow."""
 
     estimated: int = 0
-    """The estimate for all of it, with the prompt and the tools."""
+    """The estimate for the whole conversation, with the prompt and the tools."""
     reported: int = 0
-    """The number in the last reply, 0 without one."""
+    """The number of tokens that the last reply reported; 0 without a reply."""
     appended: int = 0
-    """The estimate for the messages after that."""
+    """The estimate for the messages after the last reply."""
     scale: float = 1.0
-    """The factor by which the last estimate was too low. Digits and codes are dense."""
+    """The factor by which the last estimate was too low, for example because of many digits."""
 
     @property
     def total(self) -> int:
-        """The tokens of the next prompt."""
+        """The number of tokens in the next request."""
         if not self.reported:
             return int(self.estimated * self.scale)
         return self.reported + int(self.appended * self.scale)
 
     def append(self, blocks_json: str) -> None:
-        """Add a message to the conversation."""
+        """Count another message of the conversation."""
         tokens = estimate_blocks(blocks_json)
         self.estimated += tokens
         self.appended += tokens
 
     def replied(self, usage: Usage, content: str) -> None:
-        """Add a reply of the model to the conversation."""
+        """Count a reply of the model, which reported `usage`."""
         tokens = estimate_blocks(content)
         self.estimated += tokens
         if usage.total * DISTRUST < self.estimated:
@@ -81,7 +84,7 @@ class Meter:
 
 
 def head_tokens(head: PromptHead) -> int:
-    """Estimate the tokens of the system prompt and the tools."""
+    """Return the estimated tokens of the system prompt and the tools."""
     return estimate_tokens(head.system) + estimate_tokens(dump(list(head.tools)))
 
 
@@ -91,7 +94,7 @@ def measured(
     scale: float = 1.0,
     last: Usage | None = None,
 ) -> Meter:
-    """Return the meter of a conversation. `last` is the usage that its last reply reported."""
+    """Return the counter of a conversation. `last` is the usage that its last reply reported."""
     meter = Meter(estimated=head_tokens(head), scale=scale)
     replies = [index for index, (role, _) in enumerate(history) if role == "assistant"]
     for index, (_, blocks) in enumerate(history):

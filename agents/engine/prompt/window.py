@@ -1,4 +1,4 @@
-"""The context window of a model, and the share of it for prompts."""
+"""The context window of a model, and the part of it that a prompt may use."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _from_errors: WeakKeyDictionary[Provider, dict[str, int]] = WeakKeyDictionary()
 
 
 def usable_tokens(window: Window) -> int:
-    """Return the longest prompt, in tokens."""
+    """Return the number of tokens that a prompt may have."""
     if window.compact_at is None:
         return window.room
     return min(window.room, int(window.compact_at / ContextSettings.now().COMPACT_AT))
 
 
 async def window_of(provider: Provider, spec: AgentSpec) -> Window:
-    """Return the limits of the agent's model.
+    """Return the context window and the output limit of the agent's model.
 
-    They come from an earlier error of the server, else from the data file, the server, or the
+    The source is an earlier error of the provider, else the data file, the provider, or the
     setting.
     """
     limits = known_limits(spec.model)
@@ -58,12 +58,15 @@ async def window_of(provider: Provider, spec: AgentSpec) -> Window:
 
 
 def _believed(tokens: object) -> int | None:
-    """Return a limit that a server reports, or None if it is not possible."""
+    """Return a limit that a provider reports, or None if the value makes no sense."""
     return tokens if type(tokens) is int and 0 < tokens <= MOST_TOKENS else None
 
 
 def note_overflow(provider: Provider, model: str, error: ProviderError) -> None:
-    """Store the window that an error names, in this process. Tiny windows are ignored."""
+    """Remember the context window that an error names, in this process.
+
+    Values that are too small for any model are ignored.
+    """
     for pattern in _MAXIMUM:
         found = pattern.search(error.message)
         if found is not None and int(found[1]) >= MIN_WINDOW:
@@ -87,7 +90,10 @@ LONGEST_REASON = 50
 
 @dataclass(slots=True)
 class ReplyLimits:
-    """Counts streamed events. Raises `ProviderError`, after which there is no other attempt."""
+    """Limits of a streamed reply, by the number of events.
+
+    Raises `ProviderError` at a limit; the call is then not tried again.
+    """
 
     parts: int = 0
     size: int = 0
@@ -104,9 +110,9 @@ class ReplyLimits:
 
 
 def check_reply(reply: Reply) -> None:
-    """Raise `ProviderError` for invalid token counts, and for names that do not fit into rows.
+    """Raise `ProviderError` for impossible token counts, and for names too long for rows.
 
-    A negative count would reduce the use that others have caused.
+    A negative count would reduce the use that other calls have caused.
     """
     usage = reply.usage
     figures = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
@@ -124,7 +130,7 @@ def check_reply(reply: Reply) -> None:
 
 
 def _values(blocks: Sequence[Block]) -> int:
-    """Return the number of fields and items in the inputs of calls, or a number above the limit."""
+    """Return how many fields and items the inputs of calls have, or a number over the limit."""
     count = 0
     todo: list[object] = [block.get("input") for block in blocks]
     while todo and count <= MOST_VALUES:

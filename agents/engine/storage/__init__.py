@@ -1,1 +1,1 @@
-"""Rows that a driver reads and writes: its lease, the journal and the end of a run."""
+"""Database rows that a driver reads and writes: its lease, the journal, the end of a run."""

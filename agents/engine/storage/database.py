@@ -1,7 +1,7 @@
-"""The only access from the event loop to the database.
+"""Access from the event loop to the database, which is the only one.
 
 A single thread runs all transactions of the loop. Waiting writes of drivers share one transaction:
-with many runs in a process this saves most of the commits, and most of the waits for SQLite's
+with many runs in a process, this saves most of the commits, and most of the waits for SQLite's
 single writer.
 """
 
@@ -53,9 +53,10 @@ _thread = threading.local()
 
 
 def use_long_lived_connection() -> None:
-    """Let this thread's connection live as long as the thread, with short lock waits.
+    """Give this thread a connection that lives as long as the thread, with short lock waits.
 
-    Call this before it is opened. It is not from a pool, even if the project has one.
+    Call this before the thread's first query. The connection is not from a pool, even if the
+    project has one.
     """
     given = connection.settings_dict
     options = {key: value for key, value in given["OPTIONS"].items() if key != "pool"}
@@ -64,7 +65,10 @@ def use_long_lived_connection() -> None:
 
 
 def _set_patience(*, connection: BaseDatabaseWrapper, **kwargs: object) -> None:
-    """Set the limits of each connection of the thread: Django opens one if a rollback fails."""
+    """Set the time limits of every connection that Django opens in this thread.
+
+    Django opens another one if a rollback fails.
+    """
     if not getattr(_thread, "is_engine", False):
         return
     with connection.cursor() as cursor:
@@ -78,7 +82,7 @@ connection_created.connect(_set_patience, dispatch_uid="agents.engine.storage.da
 
 
 def is_lock_error(error: BaseException) -> bool:
-    """Return whether SQLite gave up waiting for a lock: nothing was written, and you can retry."""
+    """Return whether SQLite gave up waiting for a lock. Nothing was written: you can try again."""
     if connection.vendor != "sqlite" or not isinstance(error, OperationalError):
         return False
     return "locked" in str(error) or "busy" in str(error)
@@ -95,25 +99,25 @@ class Database:
         self._thread.start()
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run `function(*arguments)` in a separate transaction and return its result.
+        """Run `function(*arguments)` in its own transaction and return its result.
 
-        Not cancellable: a submitted transaction is always run, and a cancelled caller still waits
-        for it.
+        This cannot be cancelled: a submitted transaction always runs, and a cancelled caller still
+        waits for it.
         """
         return await self._ask(function, arguments, shared=False)
 
     async def share(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Like `run`, but possibly in one transaction with other shared functions.
+        """Run a function like `run`, but possibly in one transaction with other functions.
 
-        Only for functions that lock no rows but the clock of their run. A function that locks runs
-        or threads (invariant 3: run before clock before thread) would have locked other runs'
+        Only for functions that lock no rows except the clock of their run. A function that locks
+        runs or threads (invariant 3: run before clock before thread) would have locked other runs'
         clocks before. On PostgreSQL this can cause a deadlock with a process that uses the correct
-        order. If one function fails, all of the transaction run again, each alone.
+        order. If one function fails, all functions of the transaction run again, each alone.
         """
         return await self._ask(function, arguments, shared=True)
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
-        """Like `share`, without waiting: later submissions cannot overtake it."""
+        """Submit a function like `share`, without waiting. Later submissions cannot overtake it."""
         return self._submit(function, arguments, shared=True)
 
     def _submit(
@@ -187,7 +191,7 @@ class Database:
                     job.result = job.function(*job.arguments)
                 job.error = None
                 return
-            except BaseException as error:  # noqa: BLE001  # goes to the job's caller
+            except BaseException as error:  # noqa: BLE001  # the caller of the job gets the error
                 self._checked = 0.0
                 job.error = error
                 if attempt == LOCK_TRIES or not is_lock_error(error):
@@ -202,10 +206,10 @@ class Database:
 
 
 def _give_way() -> None:
-    """Let this transaction fail early instead of in a deadlock; its jobs then run alone.
+    """Make this transaction fail early instead of in a deadlock; its jobs then run alone.
 
-    It locks clocks of several runs in the order of its jobs, and so does a process that cancels a
-    family.
+    The transaction locks clocks of several runs in the order of its jobs, and a process that
+    cancels a run with its subagents locks them, too.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

@@ -49,7 +49,7 @@ class _Totals(TypedDict):
 
 
 def _totals(run_id: str, active_ms: int) -> _Totals:
-    """Add the last active time, and return the totals of the run, in one statement."""
+    """Add the last active time to the run's totals, and return them, in one statement."""
     (clock,) = RunClock.objects.raw(
         f'UPDATE "{CLOCK}" SET active_ms = active_ms + %s WHERE run_id = %s RETURNING *',
         [active_ms, run_id],
@@ -72,7 +72,7 @@ def complete_run(
     active_ms: int,
     fields: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Complete a run after its answer. `fields` are more fields of its event."""
+    """Complete a run after its answer. `fields` are additional fields of its event."""
     run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.COMPLETED)
     end_children(run)
@@ -89,7 +89,7 @@ def complete_run(
 def fail_run(
     writer: Writer, code: str, message: str, active_ms: int, *, retryable: bool = False
 ) -> None:
-    """Fail a run that cannot continue. Its open work is closed; a person may resume it."""
+    """Fail a run that cannot continue, and close its open calls. A person may resume it."""
     run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.FAILED)
     end_children(run)
@@ -117,16 +117,17 @@ def end_run(writer: Writer, end: End, active_ms: int) -> None:
 
 
 def cancel_driven_run(writer: Writer, active_ms: int) -> None:
-    """End a run whose driver has received a cancel request."""
+    """End a run for which there is a cancel request."""
     run = lock_and_release(writer)
     add_active(run.id, active_ms)
     end_driven_cancelled(run)
 
 
 def stop_driving(writer: Writer, active_ms: int) -> None:
-    """Hand the run back, or end it if there is a cancel request.
+    """Release the run for another process, or end it if there is a cancel request.
 
-    Without this check a cancelled run could stay queued: its process may be its only executor.
+    Without this check, a cancelled run could stay queued, because its process may be the only one
+    that can execute it.
     """
     lock_with_parent(writer.run_id, writer.parent_id)
     if RunClock.objects.filter(run_id=writer.run_id, cancel_requested=True).exists():

@@ -1,8 +1,8 @@
-"""The hot path: the writes of a driver in each turn, in raw SQL.
+"""The writes of a driver in each turn, in raw SQL because they are frequent.
 
-Invariant 1: every function here starts with `_touch` or `_touch_with_totals`, which checks the
-fence, assigns the events' seq, adds to the totals and locks the clock row, all in one statement. If
-the fence is lost nothing is written.
+Invariant 1: every function here starts with `_touch` or `_touch_with_totals`. In one statement,
+they check the fencing token, assign the events' sequence numbers, add to the totals and lock the
+clock row. If another driver has the run, nothing is written.
 
 Invariant 2, journal before effect: `write_reply` stores the reply together with its calls,
 `write_started` commits before a call that changes something runs, `write_results` writes each
@@ -42,7 +42,7 @@ from agents.states import ToolCallStatus
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome of a call. `result` is JSON text; `commit` writes rows in its transaction."""
+    """The outcome of a call. `result` is JSON text; `commit` writes more rows with it."""
 
     call: Call
     status: str
@@ -52,12 +52,12 @@ class Outcome:
     events: list[EventDraft] = field(default_factory=list)
     commit: Callable[[], None] | None = None
     commits: Sequence[Commit] = ()
-    """The writes of middleware in the same transaction."""
+    """Writes of middleware in the same transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A call that continues when runs have ended, or at `until` (seconds since 1970)."""
+    """What a call waits for: the end of runs, or the time `until` (seconds since 1970)."""
 
     run_ids: Sequence[str]
     until: float | None
@@ -65,7 +65,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The additions of one model call to the run's totals. `cost` in millionths of a dollar."""
+    """What one model call adds to the run's totals. `cost` is in millionths of a dollar."""
 
     usage: Usage
     cost: int | None
@@ -109,7 +109,7 @@ CALL_COLUMNS = (
 
 
 def _touch(writer: Writer, events: int) -> int:
-    """Check the fence and return the last seq of the `events` that the caller will write."""
+    """Check the fencing token, and return the last sequence number of `events` new events."""
     with connection.cursor() as cursor:
         cursor.execute(
             f'UPDATE "{CLOCK}" SET seq = seq + %s'
@@ -170,12 +170,12 @@ def _insert_events(writer: Writer, last: int, drafts: Sequence[EventDraft], now:
 
 
 def check_fence(writer: Writer) -> None:
-    """Check the fence at the start of a transaction with other writes. Raises `FenceLost`."""
+    """Check the fencing token at the start of a transaction. Raises `FenceLost`."""
     _touch(writer, 0)
 
 
 def write_events(writer: Writer, drafts: Sequence[EventDraft]) -> None:
-    """Write events that belong to no other row, such as deltas."""
+    """Write events that belong to no other row, such as streamed text."""
     last = _touch(writer, len(drafts))
     _insert_events(writer, last, drafts, timestamp())
 
@@ -189,10 +189,10 @@ def write_reply(
     drafts: Sequence[EventDraft],
     totals: Totals,
 ) -> bool:
-    """Write the model's reply with its calls. Calls that only read are `started` by this commit.
+    """Write the model's reply with its calls, and return `RunClock.noticed`.
 
-    `content` is the JSON text of `reply.blocks`, as it will be sent back. Returns
-    `RunClock.noticed`.
+    Calls that only read get the state `started` in this transaction. `content` is the JSON text of
+    `reply.blocks`, as it will be sent back to the model.
     """
     last, noticed = _touch_with_totals(writer, len(drafts), totals)
     now = timestamp()
@@ -249,7 +249,10 @@ def write_reply(
 
 
 def write_started(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> None:
-    """Commit that `call` is about to run. Raises the workspace generation unless it only reads."""
+    """Record that `call` is about to run.
+
+    If it may change files, this also raises the workspace generation.
+    """
     last = _touch(writer, len(drafts))
     now = timestamp()
     with connection.cursor() as cursor:
@@ -277,7 +280,7 @@ def write_started(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> N
 
 
 def write_attempt(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> None:
-    """Commit another attempt of a started call that only reads."""
+    """Record another attempt of a started call that only reads."""
     last = _touch(writer, len(drafts))
     with connection.cursor() as cursor:
         cursor.execute(
@@ -301,7 +304,7 @@ def write_results(
 ) -> None:
     """Write the results of calls, each exactly once, and other rows of the same transaction.
 
-    `drafts` come first: they contain the last output of calls that end here.
+    `drafts` are written first: they contain the last output of calls that end here.
     """
     events = list(drafts)
     events += [draft for outcome in outcomes for draft in outcome.events]

@@ -1,7 +1,7 @@
-"""The lease of a run's driver: the claim, its renewal, and its end.
+"""The lease of a driver: claiming a run, renewing the lease, and releasing the run.
 
-Invariant 1, lease and fence: a run is claimed by one UPDATE that raises its fence. A lease expires
-by the database's clock, so workers need not have the same time.
+Invariant 1: one UPDATE claims a run and raises its fencing token. A lease expires by the database's
+clock, so workers need not have the same time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLAIMABLE = (RunStatus.QUEUED, RunStatus.RUNNING)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A run that now belongs to this driver. `recovered`: an earlier driver was lost.
+    """A run that this driver has claimed. With `recovered`, an earlier driver was lost.
 
     `asked_at` is a monotonic time of this process, not later than the start of the lease.
     """
@@ -50,15 +50,16 @@ class Claim:
 def claim_run(
     run_id: str, executor: str, holder: str, member: Member | None = None
 ) -> Claim | None:
-    """Claim a run; None if it is unavailable: driven, ended, waiting, or another executor's.
+    """Claim a run. Returns None if another driver has it, or if it has ended or waits.
 
-    `member`: the process belongs to one of several hosts, and claims only runs that its host may
-    drive.
+    `executor` and `holder` name the process. Only one executor may claim a run of a program. With
+    `member`, the process belongs to one of several machines, and claims only runs that its machine
+    may execute.
     """
     run = Run.objects.filter(pk=run_id).first()
     if run is None or not _is_for(executor, run):
         return None
-    # With its version, which never changes: the first event contains data of it.
+    # Load the agent version with it, which never changes: the first event contains data of it.
     locked = Run.objects.select_for_update(no_key=True, of=("self",))
     run = locked.select_related("agent_version").get(pk=run_id)
     if not _is_for(executor, run):
@@ -91,18 +92,21 @@ def claim_run(
     run.save(update_fields=["status", "started_at"])
     append_events(run_id, drafts)
     run = Run.objects.select_related("agent_version", "thread", "clock").get(pk=run_id)
-    row_hooks.released(run_id, run.clock)  # from a lost driver
+    row_hooks.released(run_id, run.clock)  # a lost driver has not released it
     return Claim(run=run, clock=run.clock, fence=fence, recovered=recovered, asked_at=asked_at)
 
 
 def last_fault(run: Run) -> str:
-    """Return the reason for which the previous driver gave the run up, from the run's events."""
+    """Return why the previous driver released the run, from the run's events."""
     event = run.events.filter(type=RunResumed.type).order_by("-seq").first()
     return str(json.loads(event.data)["reason"]) if event is not None else ""
 
 
 def _is_for(executor: str, run: Run) -> bool:
-    """Return whether `executor` may claim it. All may end a cancelled run: its own may be gone."""
+    """Return whether `executor` may claim the run.
+
+    Every executor may end a cancelled run, because the run's own may not exist any more.
+    """
     if run.status not in CLAIMABLE:
         return False
     return run.executor == executor or _is_cancelled(run)
@@ -128,14 +132,14 @@ def _started(run: Run, attempt: int) -> RunStarted:
 
 
 def writer_of(run_id: str, fence: int) -> Writer:
-    """Return the right to write with this fence, which may be lost by now."""
+    """Return the right to write with this fencing token. It may already be lost."""
     row = Run.objects.filter(pk=run_id).values_list("thread_id", "parent_id").first()
     thread_id, parent_id = row or ("", None)
     return Writer(run_id, thread_id, fence, parent_id)
 
 
 def renew_leases(fences: Mapping[str, int]) -> set[str]:
-    """Extend the leases of these runs and return the ids of those that are still held."""
+    """Extend the leases of these runs, and return the ids of the runs still held."""
     held: set[str] = set()
     with connection.cursor() as cursor:
         for run_id, fence in fences.items():
@@ -150,7 +154,7 @@ def renew_leases(fences: Mapping[str, int]) -> set[str]:
 
 
 def cancelled_among(run_ids: Sequence[str]) -> list[str]:
-    """Return the runs with a cancel request."""
+    """Return the ids of the runs with a cancel request."""
     return list(
         RunClock.objects.filter(run_id__in=run_ids, cancel_requested=True).values_list(
             "run_id", flat=True
@@ -159,10 +163,10 @@ def cancelled_among(run_ids: Sequence[str]) -> list[str]:
 
 
 def hand_back(writer: Writer, *, fault: str = "") -> None:
-    """Release a run before its end: another process continues it immediately.
+    """Release a run before its end, so that another process continues it immediately.
 
-    `fault`: the reason, if not a choice. It counts like a dead driver, and becomes an event of the
-    run.
+    `fault` is the reason if this is not a choice. It counts like the death of a driver, and becomes
+    an event of the run.
     """
     run = lock_and_release(writer)
     if fault:
@@ -175,7 +179,7 @@ def hand_back(writer: Writer, *, fault: str = "") -> None:
 
 
 def orphaned_runs(executor: str, limit: int, member: Member | None = None) -> list[str]:
-    """Return runs without a driver that this executor may claim; see `claim_run`.
+    """Return the ids of runs without a driver that this executor may claim; see `claim_run`.
 
     Started runs come first, then the oldest: an approved run must not wait behind all new ones.
     """

@@ -1,7 +1,7 @@
-"""The engine's own notes for the model in the middle of a run.
+"""Notes of the engine for the model in the middle of a run.
 
-A note is a separate row, a user message of the turn that it follows. The history of the next driver
-has the same bytes in the same place, and the start of the prompt does not change.
+A note is stored as a user message after the turn that it follows. Therefore, the history of the
+next driver has the same bytes in the same place, and the start of the prompt does not change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FROM = "[From the program that runs you, not from the user.]"
 
 
 def note_json(text: str) -> str:
-    """Return the note for the model: a JSON array of one text block."""
+    """Return a note for the model as JSON: an array of one text block."""
     return dump([{"type": "text", "text": f"{FROM} {text}"}])
 
 
@@ -32,9 +32,10 @@ _INSERT = (
 
 
 def insert_note(writer: Writer, turn: int, content: str, author: str) -> None:
-    """Store a result of `note_json` after the other notes of the turn.
+    """Store a note after the other notes of the turn.
 
-    Call this in a transaction that has checked the fence. `author` is the name of the feature.
+    `content` is a result of `note_json`, and `author` the name of the feature. Call this in a
+    transaction that has checked the fencing token.
     """
     run_id, role = writer.run_id, MessageRole.USER.value
     with connection.cursor() as cursor:
@@ -44,7 +45,7 @@ def insert_note(writer: Writer, turn: int, content: str, author: str) -> None:
 def write_note(
     writer: Writer, turn: int, content: str, drafts: Sequence[EventDraft], author: str
 ) -> None:
-    """Write a note that belongs to no reply."""
+    """Store a note that belongs to no reply, and events."""
     write_events(writer, drafts)
     insert_note(writer, turn, content, author)
 
@@ -52,7 +53,8 @@ def write_note(
 def add_note(run: Run, writer: Writer, text: str, author: str) -> None:
     """Add a note for the model before its next turn, after all earlier messages.
 
-    Call this in a transaction that has checked the fence, before the driver has loaded the history.
+    Call this in a transaction that has checked the fencing token, before the driver has loaded the
+    history.
     """
     turn = RunClock.objects.values_list("turn", flat=True).get(run_id=writer.run_id)
     if turn == 0:

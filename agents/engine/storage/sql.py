@@ -1,4 +1,4 @@
-"""The differences between SQLite and PostgreSQL on the hot path."""
+"""Differences between SQLite and PostgreSQL in frequent statements."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ TOOL_CALL = ToolCall._meta.db_table
 
 
 def timestamp() -> Any:
-    """Return the current time in the form in which the backend stores a DateTimeField."""
+    """Return the current time in the form in which the database stores a DateTimeField."""
     return connection.ops.adapt_datetimefield_value(datetime.now(UTC))
 
 
 @lru_cache(maxsize=256)
 def insert_sql(table: str, columns: tuple[str, ...], rows: int) -> str:
-    """Return an INSERT of `rows` rows in one statement."""
+    """Return an INSERT statement for `rows` rows."""
     row = "(" + ", ".join(["%s"] * len(columns)) + ")"
     names = ", ".join(f'"{name}"' for name in columns)
     return f'INSERT INTO "{table}" ({names}) VALUES ' + ", ".join([row] * rows)
@@ -36,7 +36,7 @@ MAX_PARAMETERS = 900
 
 
 def insert_rows(table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) -> None:
-    """Insert `rows`, in as few statements as the parameter limits of old SQLites allow."""
+    """Insert `rows`, in as few statements as the parameter limit of old SQLites allows."""
     step = max(1, MAX_PARAMETERS // len(columns))
     with connection.cursor() as cursor:
         for start in range(0, len(rows), step):

@@ -1,1 +1,1 @@
-"""Custom tools and middleware: how the engine calls them."""
+"""Calls of custom tools and middleware by the engine."""

@@ -1,4 +1,4 @@
-"""Call a developer's function as a tool. Every outcome becomes a result."""
+"""Calls of a developer's function as a tool. Every outcome becomes a result."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def engine_tool(
     loop: LoopOf = lambda: None,
     of_settings: bool = False,
 ) -> Tool[Any]:
-    """Return the engine's tool for a function.
+    """Return the engine's tool that calls a function.
 
-    While `loop()` is running, coroutines run on it, since clients of the program may belong to it.
-    `of_settings`: the tool is from the settings and runs in workers, for any person.
+    While `loop()` is running, coroutines run on it, because clients of the program may belong to
+    it. With `of_settings`, the tool comes from the settings and runs in workers, for any person.
     """
 
     async def run(context: EngineContext, given: BaseModel) -> ToolResult:
@@ -74,9 +74,9 @@ def engine_tool(
 async def _named(
     spec: ToolSpec, context: EngineContext, given: BaseModel, of_settings: bool
 ) -> dict[str, Any] | ToolResult:
-    """Return the function's arguments by name, or the reason why it is not called.
+    """Return the function's arguments by name, or an error result if it must not be called.
 
-    This queries Vel's own database. Its errors are raised, as for Vel's own tools.
+    This queries Vel's own database, whose errors are raised, as for Vel's own tools.
     """
     signature = spec.signature
     named = _arguments(signature.parameters, given)
@@ -118,7 +118,7 @@ async def _outcome(
             raise
         return error(f"{spec.name} failed: it was cancelled.", "exception")
     except Exception as problem:  # noqa: BLE001  # code of a third party
-        # Also a database's error: it concerns the tool and not the engine.
+        # This includes a database error, which concerns the tool and not the engine.
         code = "connection" if isinstance(problem, ConnectionError) else "exception"
         return error(f"{spec.name} failed: {type(problem).__name__}: {problem}", code)
 
@@ -147,7 +147,7 @@ async def _call(
 
 
 def _arguments(names: tuple[str, ...], given: BaseModel) -> dict[str, Any]:
-    """Return the validated values. Nested models and dataclasses are not converted."""
+    """Return the validated values by name. Nested models and dataclasses are not converted."""
     return {name: getattr(given, name) for name in names} | (given.model_extra or {})
 
 
@@ -187,7 +187,7 @@ def _turned_async(
                 turn.read()
             return value
         except (SystemExit, KeyboardInterrupt) as problem:
-            # These would end the program's event loop.
+            # These exceptions would end the program's event loop.
             raise RuntimeError(f"it raised {type(problem).__name__}") from problem
         finally:
             if turn is not None:
@@ -207,15 +207,15 @@ async def _await_on(
 
 
 class AccountOff(Exception):
-    """The account of the person is not active now."""
+    """Raised if the person's account is not active now."""
 
 
 class PermissionMissing(Exception):
-    """The person does not have the permission of the tool, or has lost it."""
+    """Raised if the person does not have, or no longer has, the permission for the tool."""
 
 
 async def context_of(engine: EngineContext, permission: str = "") -> ToolContext:
-    """Return the context of a call. The person is read again, to apply present permissions.
+    """Return the context of a call, with the person's present rights.
 
     Raises `AccountOff` and, unless the person has `permission` now, `PermissionMissing`.
     """
@@ -241,7 +241,10 @@ def _asked(run_id: str, permission: str) -> Run:
 
 
 def _has(person: AbstractBaseUser, permission: str) -> bool:
-    """Return whether the authentication backends, which may use databases, grant the permission."""
+    """Return whether Django's authentication backends grant the permission.
+
+    The backends may use databases.
+    """
     try:
         return isinstance(person, PermissionsMixin) and person.has_perm(permission)
     except DatabaseError as error:
@@ -255,9 +258,9 @@ def _has(person: AbstractBaseUser, permission: str) -> bool:
 async def all_or_nothing(
     call: Callable[[], Any], on_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
 ) -> Any:
-    """Run `call()` in a thread, in one transaction.
+    """Run `call()` in a thread, in one transaction of Vel's database.
 
-    It is rolled back if the caller has given up.
+    The transaction is rolled back if the caller has given up.
     """
     given_up = threading.Event()
 
@@ -276,7 +279,10 @@ async def all_or_nothing(
 
 
 def with_fresh_connections(call: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
-    """Wrap a coroutine function: it shares asgiref's thread, where connections may be broken."""
+    """Wrap a coroutine function so that broken database connections are closed before and after.
+
+    The function uses asgiref's shared thread, where connections may be broken.
+    """
 
     async def fresh() -> Any:
         await sync_to_async(close_old_connections)()
@@ -292,9 +298,10 @@ _ANY: TypeAdapter[Any] = TypeAdapter(Any)
 
 
 def result_of(name: str, value: Any) -> ToolResult:
-    """Return text as it is; models, dataclasses, dates, numbers and collections as JSON.
+    """Return a function's value as a result: text unchanged, other values as JSON.
 
-    Other values become an error result.
+    JSON is possible for models, dataclasses, dates, numbers and collections. Other values become an
+    error result.
     """
     if isinstance(value, ToolResult):
         return value

@@ -1,4 +1,4 @@
-"""Tools of an operator's own code, which every process knows. Agents refer to them by name."""
+"""Tools from the operator's settings, which agents use by name in every process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agents.spec import AgentSpec
 
 @lru_cache(maxsize=1)
 def registered_tools() -> Mapping[str, ToolSpec]:
-    """Return the tools of `VEL["TOOLS"]`, by name. Raises `ImproperlyConfigured`."""
+    """Return the tools of `VEL["TOOLS"]` by name. Raises `ImproperlyConfigured`."""
     found: dict[str, ToolSpec] = {}
     for path in ToolSettings.now().TOOLS:
         where = f'settings.VEL["TOOLS"]: {path}'
@@ -39,7 +39,7 @@ def registered_tools() -> Mapping[str, ToolSpec]:
 
 
 class RegisteredMiddleware(Middleware):
-    """The operator's tools, only for agents that name them in `Agent.tools`."""
+    """Offers the operator's tools, only to agents that name them in `Agent.tools`."""
 
     name = "registered"
     profiles = frozenset({"full", "sandbox_only"})

@@ -1,4 +1,4 @@
-"""The states of a middleware, one for each session, and exclusive access to it."""
+"""States of a custom middleware, one for each session, with exclusive access."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ RESERVE_SECONDS = 5.0
 
 @dataclass(eq=False)
 class StateKeeper:
-    """One middleware with its sessions' states. `begins_with` is the state of a new session."""
+    """The states of one middleware, by session. `begins_with` is the state of a new session."""
 
     middleware: CustomMiddleware
     name: str
     begins_with: State
     _known: dict[str, State] = field(default_factory=dict)
-    """States by session thread, while this process drives a run of the session.
+    """States by the session's thread, while this process executes a run of the session.
 
-    They can be newer than the stored ones.
+    They can be newer than the stored states.
     """
     _lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
     @classmethod
     def of(cls, middleware: CustomMiddleware) -> StateKeeper | None:
-        """Return a keeper, or None for a middleware without state."""
+        """Return a keeper for a middleware, or None if it has no state."""
         kind = type(middleware)
         if isinstance(middleware, BaseMiddleware) and kind.get_state is BaseMiddleware.get_state:
             return None
         return cls(middleware, name_of(middleware), copy.deepcopy(middleware.get_state()))
 
     def forget(self, thread_id: str) -> None:
-        """Forget a session's state: another process may have continued the session."""
+        """Forget a session's state, because another process may have continued the session."""
         self._known.pop(thread_id, None)
 
     async def take(self, context: EngineContext) -> Turn:
@@ -63,7 +63,7 @@ class StateKeeper:
     async def reserve(self) -> Turn:
         """Return exclusive use of the middleware outside of a call. Raises `TimeoutError`.
 
-        Each call loads the state of its session first: the state of the instance is free.
+        Each call loads the state of its session first, so the instance's state may change.
         """
         lock = self._lock_here()
         async with asyncio.timeout(RESERVE_SECONDS):
@@ -86,31 +86,34 @@ class Turn:
     _loop: asyncio.AbstractEventLoop
     _lock: asyncio.Lock
     begun: bool = False
-    """Whether the function was called: then it ends the turn itself."""
+    """Whether the function was called. The function then ends the turn itself."""
     _text: str | None = None
     _over: bool = False
 
     def load(self) -> None:
-        """Load the state, right before the function and in its thread."""
+        """Load the session's state into the middleware, right before the function in its thread."""
         self.begun = True
         state = self.keeper._known[self.thread_id]
         self.keeper.middleware.load_state(copy.deepcopy(state))
 
     def read(self) -> None:
-        """Read the state, right after the function and in its thread. Raises if it is not JSON."""
+        """Read the middleware's state, right after the function in its thread.
+
+        Raises an error if the state is not JSON.
+        """
         self._text = dump(self.keeper.middleware.get_state())
 
     def end(self) -> None:
-        """Release the middleware. May be called from any thread, and repeatedly."""
+        """Release the middleware. Any thread may call this, also repeatedly."""
         if not self._over:
             self._over = True
             try:
                 self._loop.call_soon_threadsafe(self._lock.release)
             except RuntimeError:
-                return  # the engine's event loop is closed, so no call waits
+                return  # the engine's event loop is closed, so that no call waits
 
     def add_to(self, result: ToolResult) -> ToolResult:
-        """Return the result with the state, so that both are stored together."""
+        """Return the result together with the state, so that both are stored in one transaction."""
         if self._text is None:
             return result
         if len(self._text.encode()) > MAX_STATE_BYTES:

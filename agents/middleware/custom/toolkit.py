@@ -1,4 +1,4 @@
-"""The tools and middleware of one agent in a Python program."""
+"""The tools and middleware that a Python program gives to one agent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LENGTH = 32
 
 @dataclass(frozen=True)
 class Member:
-    """A middleware of an agent. Its tools and its segment never change."""
+    """One middleware of an agent, with its tools and its prompt segment, which never change."""
 
     name: str
     middleware: CustomMiddleware
@@ -52,11 +52,11 @@ class Member:
 
 @dataclass(eq=False)
 class Toolkit:
-    """An agent's tools and middleware in this process; `agents.toolkits` maps threads to them.
+    """An agent's tools and middleware in this process. `agents.toolkits` maps threads to them.
 
-    `of_subagents` are tools that only the named subagents have. `parts` are the program's
-    objects for features. `loop` is the event loop in which the program awaits the run, for
-    coroutines. `files` are the files that the program gives to the agent.
+    `of_subagents` are tools that only the named subagents have. `parts` are the program's objects
+    for features. `loop` is the event loop in which the program awaits the run, for coroutines.
+    `files` are the files that the program gives to the agent.
     """
 
     tools: tuple[ToolSpec, ...] = ()
@@ -76,9 +76,9 @@ class Toolkit:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of everything that the model sees of it; empty for an empty toolkit.
+        """A digest of everything that the model sees of the toolkit; empty for an empty one.
 
-        The part that resumed runs must match is last: see `ProgramPart.pinned`.
+        The last part is what resumed runs must match: see `ProgramPart.pinned`.
         """
         told = [
             [tool.name, tool.description, wire_schema(tool.signature.model), tool.effect]
@@ -102,21 +102,21 @@ class Toolkit:
 
     @property
     def wants_ends(self) -> bool:
-        """Whether the program is notified of the ends of its runs."""
+        """Whether the program is notified when its runs end."""
         return any(part.wants_ends for part in self.parts)
 
     def part(self, kind: type[Part]) -> Part | None:
-        """Return the program's part for one feature."""
+        """Return the program's part for one feature, or None."""
         return next((part for part in self.parts if isinstance(part, kind)), None)
 
     def has_parts_of(self, spec: Mapping[str, Any]) -> bool:
-        """Return whether the program has all parts that a run with this spec needs."""
+        """Return whether the program has all parts that a run with this definition needs."""
         has_pinned = spec.get("toolkit", "")[_LENGTH:] in ("", self._pinned)
         return has_pinned and all(part.covers(spec) for part in self.parts)
 
     @cached_property
     def middleware(self) -> tuple[Middleware, ...]:
-        """The engine's middleware of this toolkit. Each replaces that of its name."""
+        """The toolkit's middleware for the engine. It replaces Vel's of the same name."""
         return (_ToolkitMiddleware(self), *self.replacing)
 
     @cached_property
@@ -153,7 +153,7 @@ class _ToolkitMiddleware(Middleware):
         return [*(made | {tool.name: engine_tool(tool, loop=loop) for tool in own}).values()]
 
     def prompt(self, context: PromptContext) -> str:
-        """Return the segments of members without tools, and of those with tools of the agent."""
+        """Return the prompt segments of members without tools, and of those with used tools."""
         return "\n\n".join(
             member.segment
             for member in self._toolkit.members
@@ -167,5 +167,5 @@ def _digest(value: Any, length: int) -> str:
 
 
 def as_tools(given: Sequence[ToolSpec | Callable[..., Any]]) -> tuple[ToolSpec, ...]:
-    """Return functions as tools. Raises `TypeError` and `ValueError` that name the tool."""
+    """Return functions as tools. Raises `TypeError` and `ValueError` with the tool's name."""
     return tuple(ToolSpec.from_function(item) for item in given)

@@ -1,10 +1,11 @@
-"""The network connection of a sandbox: a proxy outside that checks every connection.
+"""The network connection of a sandbox: an egress proxy outside that checks every connection.
 
-A sandbox has its own network namespace, in which only loopback is up. Before its command starts,
-a listening socket is created there and passed out to this process (`handover`). A thread of this
-process (`proxy`) accepts on it as long as the command runs. Inside, nothing remains that could be
-attacked, killed or found by another sandbox, and no file system has a name for it.
+A sandbox has its own network namespace, in which only loopback works. Before its command starts, a
+listening socket is created there and passed out to this process (`handover`). A thread of this
+process (`proxy`) accepts connections on the socket as long as the command runs. No part of the
+proxy is inside the sandbox, where a command could attack or kill it, and the socket has no name in
+a file system.
 
-`hosts` and `rules` check names; `addresses`, `routes` and `destinations` check addresses;
-`request`, `body`, `tls` and `connection` implement HTTP; `execution` ends it with the command.
+`hosts` and `rules` check names; `dialling` checks addresses and connects; `request`, `wire` and
+`connection` implement HTTP; `execution` ends the proxy with the command.
 """

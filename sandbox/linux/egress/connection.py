@@ -20,9 +20,11 @@ _OTHERS = "(others)"
 
 
 class ConnectionLog:
-    """Connections that differ only in their bytes are one row with a count.
+    """The connections of one command, for its result. Not thread-safe.
 
-    After `MOST_ROWS`, the rest is counted in two rows with the host `(others)`. For one thread.
+    Connections that differ only in their number of bytes are one row with a count. After
+    `MOST_ROWS` rows, all others are counted in two rows with the host `(others)`: allowed and
+    refused.
     """
 
     def __init__(self) -> None:
@@ -47,9 +49,10 @@ class ConnectionLog:
 
 @dataclass(frozen=True, slots=True)
 class EgressLimits:
-    """The limits of one command, in seconds and bytes. `idle_seconds` limits a silent connection.
+    """The limits of one command's network use, in seconds and bytes.
 
-    At the limit of `connections`, new ones wait until another one ends.
+    `idle_seconds` limits a silent connection. At the limit of `connections`, new connections wait
+    until another one ends.
     """
 
     connections: int = 32
@@ -68,7 +71,11 @@ class _Refused(Exception):
 
 
 class ProxyConnection:
-    """`serve` never raises for an action of a client or a server. It closes every socket."""
+    """One connection to the proxy.
+
+    `serve` handles it completely and closes every socket. It never raises for an action of a client
+    or a server.
+    """
 
     def __init__(
         self,
@@ -99,7 +106,7 @@ class ProxyConnection:
                 self._allowed, self._reason = refused.allowed, refused.reason
                 await self._answer(refused)
         except OSError:
-            pass  # the client is gone; the log has the decisions until now
+            pass  # the client has disconnected; the log has the decisions so far
         finally:
             self._client.socket.close()
             if self._reason:
@@ -150,7 +157,7 @@ class ProxyConnection:
             raise _Refused("400 Bad Request", refused.reason) from None
 
     async def _carry(self, request: Request, server: Wire) -> None:
-        """Forward both directions, until both have ended or no byte arrives for too long."""
+        """Forward data in both directions until both end or no byte arrives for too long."""
         try:
             async with asyncio.timeout(self._limits.idle_seconds) as self._patience:
                 if request.connect:
@@ -179,7 +186,10 @@ class ProxyConnection:
         server.end_sending()
 
     async def _check_server_name(self, host: str, server: Wire) -> None:
-        """With another name than the allowed one, TLS could reach another site at its address."""
+        """Check that the server name in the TLS handshake is the allowed host.
+
+        With another server name, TLS could reach another site at the same address.
+        """
         data = await self._client.receive()
         if looks_like_tls(data):
             name = server_name(data)
@@ -199,7 +209,7 @@ class ProxyConnection:
             async for piece in body_of(self._client, request.length):
                 await self._send(server, piece)
         except ConnectionError:
-            pass  # the server reads no more of it, and may have answered
+            pass  # the server does not read the rest, but may have answered
 
     async def _down(self, server: Wire) -> None:
         while data := await server.receive():
@@ -234,13 +244,16 @@ class ProxyConnection:
                 while await self._client.receive():
                     pass
         except TimeoutError:
-            pass  # the client does not read; close the connection anyway
+            pass  # the client does not read: close the connection anyway
 
 
 async def _both(
     first: Coroutine[Any, Any, None], second: Coroutine[Any, Any, None], *, first_decides: bool
 ) -> None:
-    """Run both until both have ended, one has failed, or the first one has ended and decides."""
+    """Run two coroutines until both have ended or one has failed.
+
+    With `first_decides`, the end of the first one also ends the second one.
+    """
     tasks = [asyncio.ensure_future(first), asyncio.ensure_future(second)]
     try:
         pending = set(tasks)
@@ -261,7 +274,7 @@ LONGEST_HELLO = 32 * 1024
 
 
 class NotUnderstood(ValueError):
-    """The data starts like TLS but is not a ClientHello."""
+    """Raised for data that starts like TLS but is not a ClientHello."""
 
 
 def looks_like_tls(first: bytes) -> bool:
@@ -269,9 +282,9 @@ def looks_like_tls(first: bytes) -> bool:
 
 
 def server_name(data: bytes) -> str | None:
-    """Return the SNI of a ClientHello in lower case, "" if it has none, or None for partial data.
+    """Return the server name (SNI) of a TLS ClientHello in lower case.
 
-    Raises `NotUnderstood`.
+    Returns "" if it has no server name, and None if `data` is not complete. Raises `NotUnderstood`.
     """
     hello = _handshake_message(data)
     if hello is None:
@@ -283,7 +296,10 @@ def server_name(data: bytes) -> str | None:
 
 
 def _handshake_message(data: bytes) -> bytes | None:
-    """The body of the first handshake message, which may be split over several records."""
+    """Return the body of the first handshake message, or None if `data` is not complete.
+
+    The message may be split over several records.
+    """
     if len(data) > LONGEST_HELLO:
         raise NotUnderstood("a TLS ClientHello that is too long")
     message = b""

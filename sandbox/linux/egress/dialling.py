@@ -1,13 +1,12 @@
-"""Connect to a name: resolve it once, check every address, and use only checked addresses.
+"""Connections to a name: resolve it once, check every address, and use only checked addresses.
 
-The public addresses, as an explicit list because `ipaddress` differs between Python versions.
+This module has its own list of public addresses, because `ipaddress` differs between Python
+versions. The source is the IANA special-purpose registries. All addresses outside global unicast
+are refused.
 
-Source: the IANA special-purpose registries. All addresses outside global unicast are refused.
-
-Ask the kernel through rtnetlink for its route to an address.
-
-This is better than a list of the interfaces' addresses: it is never out of date, and it knows
-whole networks that are routed to this host itself.
+Through rtnetlink, the module asks the kernel for its route to an address. Unlike a list of the
+interfaces' addresses, the answer is never out of date, and includes whole networks that are routed
+to this host itself.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from sandbox.linux.egress.hosts import Address, Endpoint
 
 
 class Destinations(Protocol):
-    """The network as a proxy sees it. Only code can replace it; there is no setting."""
+    """Interface of the network that a proxy can use. Only code can replace it; no setting can."""
 
     def resolve(self, name: str) -> list[Address]:
-        """All addresses of a name; blocks. Raises OSError if it has none."""
+        """Return all addresses of a name. Blocks. Raises OSError if the name has no address."""
 
     def refusal(self, address: Address) -> str | None:
-        """Why a connection to `address` is refused; None if it is allowed."""
+        """Return why a connection to `address` is refused; None if it is allowed."""
 
 
 class PublicInternet:
-    """Public addresses only, and never an address of this host itself."""
+    """The public internet, without any address of this host itself."""
 
     def resolve(self, name: str) -> list[Address]:
         # The final dot disables the host's search domains, such as `name.corp.internal`.
@@ -69,7 +68,10 @@ _MOST_ADDRESSES = 4
 
 
 class Unreachable(Exception):
-    """There is no connection. `forbidden`: it was refused without a try."""
+    """Raised if no connection is possible.
+
+    `forbidden` is True if the connection was refused without a try.
+    """
 
     def __init__(self, reason: str, *, forbidden: bool) -> None:
         super().__init__(reason)
@@ -130,7 +132,7 @@ async def _connect(addresses: list[Address], port: int) -> socket.socket:
 
 
 async def _off_the_loop(function: Callable[[], list[Address]]) -> list[Address]:
-    """Run it on a daemon thread, because the command may end before the look-up."""
+    """Run a blocking function in a daemon thread, because the command may end before it returns."""
     if not _LOOKUPS.acquire(blocking=False):
         raise Unreachable("too many simultaneous name look-ups", forbidden=False)
     loop = asyncio.get_running_loop()
@@ -156,7 +158,7 @@ async def _off_the_loop(function: Callable[[], list[Address]]) -> list[Address]:
         try:
             loop.call_soon_threadsafe(deliver, addresses, failure)
         except RuntimeError:
-            pass  # the loop is closed: the command has ended
+            pass  # the event loop is closed: the command has ended
 
     try:
         threading.Thread(target=work, name="vel-egress-lookup", daemon=True).start()
@@ -200,7 +202,7 @@ _IPV6_REFUSED = [(IPv6Network(network), why) for network, why in _IPV6.items()]
 
 
 def special_purpose(address: Address) -> str | None:
-    """The kind of a non-public address; None for a public address."""
+    """Return the kind of a non-public address, such as "loopback"; None for a public one."""
     if isinstance(address, IPv4Address):
         return next((why for network, why in _IPV4_REFUSED if address in network), None)
     return _special_ipv6(address)
@@ -234,7 +236,10 @@ class RouteType(IntEnum):
 
 
 def route_type(address: Address) -> int:
-    """The kernel's RTN_ number for `address`. Raises OSError if there is no route."""
+    """Return the kernel's RTN_ constant for its route to `address`.
+
+    Raises OSError if there is no route.
+    """
     version4 = isinstance(address, IPv4Address)
     family = socket.AF_INET if version4 else socket.AF_INET6
     packed = address.packed

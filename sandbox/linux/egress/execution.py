@@ -1,4 +1,4 @@
-"""A running command and its proxy, which ends with the command."""
+"""A command that runs with its own egress proxy; the proxy ends with the command."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sandbox.result import ExecutionResult
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """The network and the limits of a proxy. Only code can replace the defaults."""
+    """The network and the limits that proxies use. Only code can replace the defaults."""
 
     world: Destinations = field(default_factory=PublicInternet)
     limits: EgressLimits = field(default_factory=EgressLimits)
 
     def of(self, policy: SandboxPolicy) -> WayOut | None:
-        """Return the network access that `policy` allows, or None.
+        """Return the network access that `policy` allows, or None if it allows none.
 
         Raises `RuleError` for an invalid entry, and `SandboxUnavailable`.
         """
@@ -40,9 +40,9 @@ class WayOut:
     egress: Egress
 
     def start(self, command: Command, begin: Callable[[Command], Execution]) -> Execution:
-        """Call `begin` with the command and its own proxy. Raises `SandboxSetupError`.
+        """Start a proxy, and then the command with this proxy by calling `begin`.
 
-        The proxy runs before the command starts.
+        Raises `SandboxSetupError`.
         """
         proxy = Proxy(self.rules, self.egress.world, self.egress.limits)
         try:
@@ -59,7 +59,7 @@ class WayOut:
 
 
 class EgressExecution(Execution):
-    """`wait` also waits for the end of the proxy. The result lists the connections."""
+    """A command with a proxy. `wait` also waits for the proxy, and adds its log to the result."""
 
     def __init__(self, inner: Execution, proxy: Proxy) -> None:
         self.pid = inner.pid

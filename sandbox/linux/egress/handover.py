@@ -1,10 +1,10 @@
-"""Pass a socket that listens inside a sandbox to the proxy outside.
+"""Handover of a socket that listens inside a sandbox to the proxy outside.
 
-A few lines of Python in the sandbox start the command: they listen on the sandbox's loopback, send
-that socket through an inherited socket, and then execute the command in the same process, so the
-exit status is the command's own. Both sockets are closed by then: neither a process nor a
-descriptor remains inside. The sandbox's own code runs only after that, so it never has the
-listening socket.
+A few lines of Python start the command in the sandbox. They listen on the sandbox's loopback, send
+that socket through an inherited socket, close both, and then execute the command in the same
+process, so that the exit status is the command's own. Neither a process nor a descriptor remains
+inside. The code of the sandbox's command runs only after that, so it never has the listening
+socket.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ except OSError as error:
 
 
 def require_python() -> None:
-    """Raise `SandboxUnavailable` if these lines of Python cannot run."""
+    """Raise `SandboxUnavailable` if Python cannot run in the sandbox."""
     if not os.access(PYTHON, os.X_OK):
         raise SandboxUnavailable(
             f"A sandbox with network needs {PYTHON} on this host, but it is missing. "
@@ -52,13 +52,16 @@ def require_python() -> None:
 
 
 def beginning_with_handover(argv: list[str], link: int) -> list[str]:
-    """Put those lines before `argv`. `link` is the descriptor's number in the sandbox."""
-    # -I and -S: no module of the workspace or the environment is imported.
+    """Return `argv` with the Python code of the handover before it.
+
+    `link` is the number of the inherited socket in the sandbox.
+    """
+    # -I and -S: Python imports no module of the workspace or the environment.
     return [PYTHON, "-I", "-S", "-X", "utf8", "-c", _SOURCE, str(link), *argv]
 
 
 def environment() -> dict[str, str]:
-    """The variables that make HTTP clients use the proxy."""
+    """Return the environment variables that make HTTP clients use the proxy."""
     proxy = f"http://127.0.0.1:{PROXY_PORT}"
     names = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     local = "localhost,127.0.0.1,::1"
@@ -71,7 +74,7 @@ def environment() -> dict[str, str]:
 
 
 class Handover:
-    """The messages from the sandbox: the listening socket, and an error if there was one."""
+    """The outer end of the handover: receives the listening socket, or an error."""
 
     def __init__(self, link: socket.socket) -> None:
         self._link = link
@@ -80,7 +83,7 @@ class Handover:
         self.has_ended = False
 
     def read(self) -> bool:
-        """Read one message without waiting. Return False if there is none."""
+        """Read one message without waiting. Return False if no message is available."""
         try:
             # Not `socket.recv_fds`, which ignores the flags in Python 3.11.
             data, ancillary, _, _ = self._link.recvmsg(
@@ -103,7 +106,7 @@ class Handover:
         return bool(data)
 
     def check(self, stderr: str) -> None:
-        """Raise `SandboxSetupError` if the command did not run."""
+        """Raise `SandboxSetupError` if the handover failed, so that the command did not run."""
         if self.error:
             raise SandboxSetupError(f"The command could not be started: {self.error}")
         if self.listener is None:

@@ -1,8 +1,8 @@
-"""Parse host names and ports of clients: one accepted form for each, all other forms are refused.
+"""Parsing of host names and ports of clients: one accepted form for each, others are refused.
 
-Some resolvers take `127.1`, `0x7f000001`, `2130706433` and `127.0.0.1.` for loopback. These never
-reach a resolver: a host is an ASCII name in lower case with two or more labels, a dotted quad, or
-an IPv6 address in brackets.
+Some resolvers take `127.1`, `0x7f000001`, `2130706433` and `127.0.0.1.` for loopback. Such forms
+never reach a resolver: a host is an ASCII name in lower case with two or more labels, a dotted
+quad, or an IPv6 address in brackets.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _LONGEST_NAME = 253
 
 
 class HostRefused(ValueError):
-    """A host or port that is not in the accepted form. The message says why."""
+    """Raised for a host or port that is not in the accepted form. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """`host` in its accepted form: a name in lower case, or an address as `ipaddress` prints it.
+    """A host and a port. The name is in lower case; an address is as `ipaddress` prints it.
 
     `address` is set if the host is an address and not a name.
     """
@@ -82,7 +82,7 @@ def parse_port(text: str) -> int:
 
 
 def displayed(host: str) -> str:
-    """Make any `host` harmless for logs and pages: short, printable, no markup."""
+    """Return any text of a client as a host for logs and pages: short, printable, no markup."""
     return re.sub(r"[^A-Za-z0-9.:_\-\[\]]", "?", host)[:_LONGEST_NAME]
 
 

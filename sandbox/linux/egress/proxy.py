@@ -19,8 +19,11 @@ _PAUSE_SECONDS = 0.05
 
 
 def _share_of_descriptors() -> int:
-    """The limit of connections of all commands together: each has two descriptors, and they may
-    use a quarter of the descriptors of this process."""
+    """Return the most connections that the proxies of all commands may have together.
+
+    Each connection needs two descriptors, and all together may use a quarter of the descriptors of
+    this process.
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(16, (4096 if soft == resource.RLIM_INFINITY else soft) // 8)
 
@@ -29,9 +32,10 @@ _ALL_CONNECTIONS = threading.BoundedSemaphore(_share_of_descriptors())
 
 
 class Proxy:
-    """Raises `SandboxSetupError` if it cannot start. `close` must be called.
+    """The egress proxy of one command. The caller must call `close`.
 
-    If its thread dies, the listening socket is closed too, and connections fail.
+    Raises `SandboxSetupError` if it cannot start. If its thread dies, the listening socket is
+    closed too, and connections fail.
     """
 
     def __init__(self, rules: Rules, world: Destinations, limits: EgressLimits) -> None:
@@ -60,15 +64,15 @@ class Proxy:
 
     @property
     def descriptor(self) -> int:
-        """The descriptor that the sandbox must inherit."""
+        """The number of the descriptor that the sandbox must inherit."""
         return self._theirs.fileno()
 
     def begin(self, argv: list[str]) -> list[str]:
-        """Change `argv` of the sandbox so that it first passes its socket to this proxy."""
+        """Return `argv` with code before it that passes the sandbox's socket to this proxy."""
         return beginning_with_handover(argv, self.descriptor)
 
     def close(self) -> None:
-        """End every connection and return when the proxy has ended. Can be called again."""
+        """End every connection, and return when the proxy has ended. Repeated calls do nothing."""
         if self._closed:
             return
         self._closed = True
@@ -76,18 +80,18 @@ class Proxy:
             try:
                 self._loop.call_soon_threadsafe(self._end.set)
             except RuntimeError:
-                pass  # its thread died, and so did the loop
+                pass  # its thread has died, and the event loop with it
         self._thread.join()
         while self._handover.read():
-            pass  # messages of a command that ended immediately
+            pass  # no complete message, because the command ended immediately
         self._close_links()
 
     def check_command_ran(self, stderr: str) -> None:
-        """Raise `SandboxSetupError` if the command itself did not run. Call it after `close`."""
+        """Raise `SandboxSetupError` if the command did not run. Call this after `close`."""
         self._handover.check(stderr)
 
     def connections(self) -> tuple[Connection, ...]:
-        """The allowed and refused connections. Call it after `close`."""
+        """Return the allowed and the refused connections. Call this after `close`."""
         return self._log.connections()
 
     def _close_links(self) -> None:
@@ -142,7 +146,8 @@ class Proxy:
                 try:
                     client, _ = await loop.sock_accept(listener)
                 except OSError:
-                    # The client left, or this process temporarily has too few descriptors.
+                    # The client disconnected, or this process has too few descriptors at the
+                    # moment.
                     places.release()
                     await asyncio.sleep(_PAUSE_SECONDS)
                     continue

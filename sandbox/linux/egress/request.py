@@ -25,7 +25,10 @@ _FRAMING = {"host", "content-length", "transfer-encoding"}
 
 
 class RequestRefused(Exception):
-    """An invalid or unsupported request. `host` and `port` are empty if they are not known."""
+    """Raised for an invalid or unsupported request.
+
+    `host` and `port` are empty if they could not be read.
+    """
 
     def __init__(self, reason: str, host: str = "", port: int = 0) -> None:
         super().__init__(reason)
@@ -36,7 +39,7 @@ class RequestRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`head` is the data to send to the server; it is empty for CONNECT.
+    """A request of a client. `head` is the data to send to the server, empty for CONNECT.
 
     `length` is the length of the body in bytes; None means chunks.
     """

@@ -1,4 +1,4 @@
-"""The hosts and ports that a sandbox may request, checked before the name is resolved."""
+"""Rules for the hosts and ports that a sandbox may use, checked before a name is resolved."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ _MAIL = 25
 
 
 class RuleError(SandboxSetupError):
-    """An invalid entry of an allow-list. The message names it."""
+    """Raised for an invalid entry of an allow-list. The message names the entry."""
 
 
 class Rules(Protocol):
     def refusal(self, endpoint: Endpoint) -> str | None:
-        """Why `endpoint` may not be reached; None if its name and port are allowed."""
+        """Return why `endpoint` may not be reached; None if its name and port are allowed."""
 
     @property
     def checks_server_name(self) -> bool:
-        """Whether TLS to an allowed name must use that server name."""
+        """Whether a TLS connection to an allowed name must use the same server name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """With `subdomains`, the entry matches names below `host`, but not `host` itself."""
+    """One entry of an allow-list.
+
+    With `subdomains`, it matches names below `host`, but not `host` itself.
+    """
 
     host: str
     ports: frozenset[int] = WEB_PORTS
@@ -59,7 +62,10 @@ class Allowlist:
 
 @dataclass(frozen=True, slots=True)
 class AnyHost:
-    """Every host. Addresses are still checked. Port 25 would only help to send spam."""
+    """Rule that allows every host, except port 25, which is mainly useful for spam.
+
+    Addresses are still checked.
+    """
 
     checks_server_name: bool = False
 
@@ -68,14 +74,15 @@ class AnyHost:
 
 
 def rules_for(network: Network, allowed_hosts: Sequence[str]) -> Rules:
-    """The rules for a `network` that is not NONE. Raises `RuleError`."""
+    """Return the rules for a `network` that is not NONE. Raises `RuleError`."""
     return AnyHost() if network is Network.FULL else parse_allowlist(allowed_hosts)
 
 
 def parse_allowlist(entries: Sequence[str]) -> Allowlist:
-    """Parse entries like `pypi.org`, `*.example.org` (subdomains only), `api.example.com:8443`.
+    """Return the rules for entries such as `pypi.org`, `*.example.org`, `api.example.com:8443`.
 
-    The default ports are 80 and 443. Raises `RuleError`, which names the first invalid entry.
+    `*.` matches only subdomains. The default ports are 80 and 443. Raises `RuleError`, which names
+    the first invalid entry.
     """
     if isinstance(entries, str) or len(entries) > MOST_ENTRIES:
         raise RuleError(f"Give a list of at most {MOST_ENTRIES} hosts.")

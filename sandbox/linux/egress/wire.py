@@ -1,4 +1,4 @@
-"""A socket with a buffer for data that was read too early, and a count of its bytes."""
+"""Socket with a buffer for data that was read too early, and with a count of its bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CHUNK = 64 * 1024
 
 
 class AllowanceSpent(Exception):
-    """The command has used all bytes that one command may send and receive."""
+    """Raised if the command has used all bytes that it may send and receive."""
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Allowance:
 
 
 class Wire:
-    """Non-blocking. All methods must run in the event loop in which it was created."""
+    """A non-blocking socket. Call its methods only in the event loop that created it."""
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
@@ -40,7 +40,10 @@ class Wire:
         return self._take(most) or await self._loop.sock_recv(self.socket, min(most, _CHUNK))
 
     async def receive_until(self, end: bytes, most: int) -> bytes | None:
-        """Return all bytes before `end`, or None if it is not within `most` bytes or the stream."""
+        """Return all bytes before `end`; None if the first `most` bytes do not contain `end`.
+
+        Also returns None if the stream ends first.
+        """
         searched = 0
         while (found := self._early.find(end, searched)) < 0:
             searched = max(0, len(self._early) - len(end) + 1)
@@ -65,7 +68,7 @@ class Wire:
         try:
             self.socket.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # the other side has already closed
+            pass  # the other side has already closed the connection
 
     @property
     def is_untouched(self) -> bool:
@@ -78,13 +81,13 @@ _LONGEST_TRAILER = 16 * 1024
 
 
 class BodyRefused(Exception):
-    """A body that ends too early or has malformed chunks."""
+    """Raised for a body that ends too early or has malformed chunks."""
 
 
 async def body_of(source: Wire, length: int | None) -> AsyncIterator[bytes]:
-    """Yield the pieces to send to the server. `length` None means chunks.
+    """Yield the parts of a request's body to send to the server.
 
-    Raises `BodyRefused`.
+    `length` is in bytes; None means chunks. Raises `BodyRefused`.
     """
     if length is not None:
         async for piece in _exactly(source, length):

@@ -1,8 +1,8 @@
 """The commands of `vel`: a file or a folder for each subject.
 
 A file contains the options and the code of its commands, and lists them as `COMMANDS`. `TABLE` has
-their names and their help: `vel --help` does not import these files. The commands of features
-are in `velproject.cli.lazy_group`.
+their names and their help, so that `vel --help` need not import the files.
+`velproject.cli.lazy_group` finds the commands of features.
 """
 
 from velproject.cli.lazy_group import Table

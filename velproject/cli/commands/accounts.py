@@ -68,9 +68,9 @@ def create_user(
 
 
 def _save_account(username: str, password: str, *, admin: bool, approver: bool, email: str) -> User:
-    """Create the account, or set the first password of one without a password.
+    """Create the account, or set the first password of an account without one.
 
-    An account that has a password is not changed: `vel` must not be a way to take it over.
+    An account that has a password is not changed: otherwise, `vel` could take over accounts.
     """
     users = get_user_model()
     user = users.objects.select_for_update().filter(username=username).first()
@@ -140,7 +140,7 @@ def create_api_token(username: str, scopes: tuple[str, ...], name: str, days: in
         "It is shown only once:",
         file=sys.stderr,
     )
-    print(secret)  # alone on standard output, so that a script can read it
+    print(secret)  # alone on standard output, for scripts
 
 
 @token.command("list")

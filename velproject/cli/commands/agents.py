@@ -278,7 +278,7 @@ def erase(agent: str, apply: bool) -> int:
 
 
 def _any_agent(named: str) -> Agent:
-    """Return an agent by its slug or the beginning of its id, archived or not."""
+    """Return an agent, also an archived one, by its slug or the start of its id."""
     return Agent.objects.filter(slug=named).first() or by_id(Agent.objects.all(), named, "agent")
 
 

@@ -58,13 +58,13 @@ def demo(output: Path, no_toolbox: bool) -> int:
 
 
 def approve(request: ApprovalRequest) -> DecisionRequest:
-    """Approve the demo's own request if no terminal is attached."""
+    """Approve the request of the demo's own agent, if no terminal is attached."""
     return DecisionRequest(decision=Decision.APPROVE, digest=request.digest)
 
 
 def ensure_toolbox(display: Display) -> None:
-    """Build the demo's toolbox if it is missing. The demo also runs without it."""
-    # A machine without a network should not wait.
+    """Build the demo's toolbox if it is missing. Without the toolbox, the demo runs, too."""
+    # On a machine without a network, the demo should not wait for pip's retries.
     request = ToolboxRequest(TOOLBOX, TOOLBOX_PACKAGES, impatient=True)
     try:
         create_toolbox(DataSettings.now().toolboxes, request, IfPresent.KEEP, display.note)
@@ -77,7 +77,7 @@ def ensure_toolbox(display: Display) -> None:
 
 
 def keep_outputs(run: Run, output: Path, display: Display) -> int:
-    """Copy the run's files. Return `FAILED` if a file is missing or empty."""
+    """Copy the files of the run to `output`. Return `FAILED` if a file is missing or empty."""
     found = read_demo_outputs(run)
     for name, data in found.items():
         (output / name).write_bytes(data)

@@ -41,7 +41,7 @@ ANSWERS = "idempotencykey"
 
 
 class Days(click.ParamType):
-    """A number of days, such as 90 or 90d."""
+    """Option type for a number of days, such as 90 or 90d."""
 
     name = "days"
 
@@ -103,7 +103,7 @@ def prune(
 
 
 def _named(threads: Iterable[str], user: str | None) -> list[Thread]:
-    """Return the threads. Raises `CliError` for an unknown thread or user."""
+    """Return the threads to erase. Raises `CliError` for an unknown thread or user."""
     found = []
     for name in threads:
         row = Thread.objects.filter(pk=name, root=None).first()
@@ -128,7 +128,10 @@ def _user(name: str) -> int:
 
 
 def _erase(threads: list[Thread], user: str | None, *, apply: bool) -> tuple[int, Counter[str]]:
-    """Return (number of refused threads, rows). Prints everything that stays somewhere."""
+    """Erase threads, and print which copies of their data stay elsewhere.
+
+    Returns the number of refused threads, and the number of erased rows by kind.
+    """
     refused = 0
     stays: set[tuple[str, Stays]] = set()
     found: Counter[str] = Counter()
@@ -176,7 +179,10 @@ def _tell(found: Counter[str], *, as_json: bool, apply: bool) -> None:
 
 
 def _vacuum() -> None:
-    """Rewrite the database file. This needs free space of its size, and no other writers."""
+    """Rewrite the database file to release free space.
+
+    Needs free disk space of the file's size, and no other process that writes.
+    """
     if connection.vendor != "sqlite":
         raise CliError("--vacuum is only for SQLite. PostgreSQL does this automatically.")
     try:

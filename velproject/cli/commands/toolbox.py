@@ -77,7 +77,7 @@ def create(
 
 
 def _build(request: ToolboxRequest, if_present: IfPresent) -> tuple[Toolbox, bool]:
-    """Call `create_toolbox` on this host; show progress and pip's last lines on standard error."""
+    """Call `create_toolbox` on this host. Show progress and pip's last lines on standard error."""
     console = new_console(stderr=True)
 
     def note(line: str) -> None:
@@ -159,7 +159,7 @@ def summary(toolbox: Toolbox) -> str:
 
 
 def of_packages(toolbox: Toolbox) -> list[tuple[str, str]]:
-    """Return (name, version) of the requested packages."""
+    """Return (name, version) of the packages that the operator requested."""
     return [each for each in toolbox.distributions if each[0] in toolbox.packages]
 
 

@@ -1,4 +1,4 @@
-"""The commands that start Vel, and those about the machines it runs on."""
+"""Commands that start Vel, and commands for the machines that it runs on."""
 
 from velproject.cli.commands.machines.doctor import doctor
 from velproject.cli.commands.machines.hosts import hosts

@@ -32,7 +32,7 @@ def doctor(persist: Path | None, as_json: bool, online: bool) -> int:
     """Check this machine. Exits with 1 if something essential is broken."""
     if persist is not None:
         use_database_file(persist)
-    finish_imports(__name__)  # `examine` sets Django up: its success is part of the result
+    finish_imports(__name__)  # `examine` sets Django up, because a failure is one of its findings
     console = new_console()
     broken = False
     for finding in examine(online=online):

@@ -1,4 +1,4 @@
-"""Refusal to serve with settings that the system checks call an error."""
+"""Check before a server starts: errors of the system checks prevent the start."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from velproject.up import say
 
 
 def refuse_unsafe(bind: str = "localhost") -> None:
-    """Raise `CliError` with the first error. `bind` is the address that the server listens on.
+    """Raise `CliError` with the first error of the system checks.
 
-    Prints one line for each environment variable without effect.
+    `bind` is the address that the server listens on. Prints one line for each environment variable
+    without effect.
     """
     found = [*run_checks(), *([] if is_local(bind) else unsafe_exposure([bind]))]
     for message in found:

@@ -47,7 +47,7 @@ def up(host: str, port: int, workers: int | None, grace: float, persist: Path | 
         os.environ["VEL_WORKERS"] = str(workers)  # the settings read it
     with database(persist, log_level="INFO", settings=SETTINGS):
         refuse_unsafe(host)
-        # Everybody who signs in should have an agent, even offline.
+        # Everybody who signs in gets an agent, even without a network.
         ensure_demo_agent()
         with listening_socket(host, port) as bound:
             port = bound.getsockname()[1]
@@ -78,12 +78,12 @@ def url_of(host: str, port: int) -> str:
 
 
 def local_url(host: str, port: int) -> str:
-    """Return the URL on this machine for `host`, which may mean all addresses."""
+    """Return the URL for `host` on this machine. `host` may mean all addresses."""
     return url_of("127.0.0.1" if host in _EVERY_ADDRESS else host, port)
 
 
 def announce(host: str, port: int) -> None:
-    """Print the address, and the missing steps of the set-up."""
+    """Print the address of the server, and what is still missing in the set-up."""
     say(f"{url_of(host, port)}/  (press Ctrl-C to stop)")
     if not get_user_model().objects.filter(is_superuser=True, is_active=True).exists():
         say("no administrator yet; create one: vel user create NAME --admin")

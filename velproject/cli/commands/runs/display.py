@@ -55,7 +55,7 @@ def new_console(*, stderr: bool = False) -> Console:
 
 
 class Display:
-    """Shows events as they come. `live` allows a spinner, but only on a terminal."""
+    """Shows the events of a run at the terminal. `live` allows a spinner, but not in a pipe."""
 
     def __init__(self, *, live: bool = True) -> None:
         self.notes = new_console(stderr=True)
@@ -73,18 +73,18 @@ class Display:
         return self._mid_line
 
     def event(self, event: dict[str, Any]) -> None:
-        """Show one event; types without information for a person are skipped."""
+        """Show one event. Ignores types that have no information for a person."""
         show = _SHOWN.get(event["type"])
         if show is not None:
             show(self, event["data"])
 
     def note(self, text: str, style: str = "dim") -> None:
-        """Print a line of Vel's own."""
+        """Print a message of Vel itself."""
         self._end_line()
         self.notes.print(Text(visible(text), style=style))
 
     def close(self) -> None:
-        """Restore the terminal."""
+        """Remove the spinner and end an unfinished line."""
         self._rest()
         self._end_line()
 
@@ -116,7 +116,7 @@ class Display:
         if whole.startswith(shown):
             self._say(part, whole[len(shown) :])
         else:
-            # The streamed text belonged to an attempt that failed.
+            # The text already shown belongs to an attempt that failed.
             self._end_line()
             self._say(part, whole)
         self._parts.pop(part, None)

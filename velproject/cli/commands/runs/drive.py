@@ -1,4 +1,4 @@
-"""Runs that this process drives, with or without a person at the terminal."""
+"""Execution of runs in this process, with or without a person at the terminal."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_
 from velproject.cli.commands.runs.tree_display import TreeDisplay
 
 with lazy_modules:
-    # Showing a request costs 30 ms, and most runs need no approval.
+    # Imported at first use: it takes 30 ms, and most runs need no approval.
     from agents.features.approvals.cli import ask as asking
 
 
@@ -55,10 +55,11 @@ StandIn = Callable[[ApprovalRequest], DecisionRequest]
 
 
 class Driver:
-    """One worker for all runs of a session, and their display. Close it, or the process stays.
+    """Executes all runs of a session with one worker, and shows them.
 
-    With `as_json` each event is a line of JSON, and there are no questions. `stand_in` answers if
-    no terminal is attached; a line reports each of its answers.
+    Close it, or the process does not end. With `as_json` each event is a line of JSON, and there
+    are no questions. `stand_in` answers approval requests if no terminal is attached; a line
+    reports each of its answers.
     """
 
     def __init__(
@@ -81,10 +82,10 @@ class Driver:
         self._started = False
 
     def drive(self, run: Run, *, adopt: bool = False, is_known: bool = False) -> int:
-        """Drive `run` with its subagents until it ends or waits for another person.
+        """Execute `run` and its subagents until it ends or waits for another person.
 
         Returns the exit code. With `adopt`, the run belonged to another process; with `is_known`,
-        this process has driven it before. Then earlier events are not shown again.
+        this process has executed it before. In both cases, earlier events are not shown again.
         """
         if not self._started:
             self.worker.start()
@@ -114,7 +115,7 @@ class Driver:
         while True:
             run.refresh_from_db()
             if not self._decide(family):
-                # A member that has ended shows its events before its parent.
+                # Show the remaining events of a subagent that has ended before those of its parent.
                 watch.catch_up([member.pk for member in reversed(family.members())])
                 self._say_what_runs_outside(run)
                 return self._leave_waiting(family)
@@ -152,17 +153,17 @@ class Driver:
                 return exit_code(run)
 
     def _cancel(self, run: Run, code: int) -> int:
-        """End the run on a signal that came while it was not followed."""
+        """Cancel the run after a signal that came while no events were shown."""
         run = cancel_run(run.id, by=self.owner.username, reason=STOPPED)
         if code == HUNG_UP:
-            return code  # the terminal is gone
+            return code  # the terminal is closed
         if run.status == RunStatus.CANCELLED or not run.has_ended:
             self.display.note("\nCancelled", "yellow")
         self._say_what_runs_outside(run)
         return code
 
     def watch(self, run: Run) -> int:
-        """Show another process's run until it ends or waits. Ctrl-C only stops watching."""
+        """Show a run of another process until it ends or waits. Ctrl-C only stops watching."""
         self._tree = TreeDisplay(run.id, self.display)
         watch = Watch(run.id, {}, self._show, None, Family(run.id).is_stuck)
         try:
@@ -172,7 +173,7 @@ class Driver:
             self._runner.close()
 
     def close(self) -> None:
-        """Stop the worker and hand back the runs that it still drives."""
+        """Stop the worker, and give back the runs that it still executes."""
         if self._started:
             self.worker.stop(grace=PATIENCE)
         self._runner.close()
@@ -188,7 +189,7 @@ class Driver:
             self._tree.event(event)
 
     def _say_what_runs_outside(self, run: Run) -> None:
-        """Show changed files that run outside the sandbox, unless an event has reported them."""
+        """Show changed files that programs outside the sandbox run, unless an event did so."""
         if self.as_json:
             return
         found = unreported_changes(run)
@@ -205,10 +206,10 @@ class Driver:
             self.display.note(f"Copy its files: {again(f'runs files {run.id} --to DIR')}")
 
     def _decide(self, family: Family) -> bool:
-        """Ask about every pending request of the family. Return False if the run cannot continue.
+        """Ask about every pending request of the run and its subagents.
 
-        A request whose decision was refused is shown again in its new state; requests for other
-        people stay pending.
+        Returns False if the run cannot continue. A request whose decision was refused is shown
+        again in its new state; requests for other people stay pending.
         """
         while (request := self._next_question(family)) is not None:
             if not self.interactive:
@@ -224,7 +225,7 @@ class Driver:
         return not family.is_stuck()
 
     def _next_question(self, family: Family) -> ApprovalRequest | None:
-        """Return the next request to answer here, if any."""
+        """Return the next request that this person can decide here, or None."""
         if not self.interactive and self.stand_in is None:
             return None
         pending = family.pending_requests(self.owner)
@@ -243,7 +244,7 @@ class Driver:
         return answer
 
     def _take(self, request: ApprovalRequest, answer: DecisionRequest) -> bool:
-        """Decide. Return False if the request is now waiting for another person."""
+        """Store the decision on a request. Return False if another person must decide, too."""
         try:
             decided = decide(request.pk, answer, by=self.owner)
         except ServiceError as error:
@@ -265,7 +266,7 @@ class Driver:
 
 
 def kept_files(run: Run) -> list[Path]:
-    """Return the directories of the thread that contain files of the agent."""
+    """Return the directories of the run's thread that contain files of the agent."""
     thread = run.thread
     own = [Path(thread.workspace_path)] if thread.workspace_path else []
     kept = DataSettings.now().workspaces / thread.id
@@ -296,7 +297,10 @@ PAGE = 500
 
 
 def replay(run_id: str) -> Iterator[dict[str, Any]]:
-    """Yield the stored events of a run and its subagents: those of each subagent before its end."""
+    """Yield the stored events of a run and its subagents.
+
+    The events of each subagent come before the event of its end.
+    """
     told: set[str] = set()
     begun: list[str] = []
     after = 0

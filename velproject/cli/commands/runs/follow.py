@@ -1,4 +1,4 @@
-"""Display of one run at the terminal: events of the run and its subagents, cancelled by signals."""
+"""Display of a run and its subagents at the terminal. Signals cancel the run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ Show = Callable[[dict[str, Any]], None]
 
 
 class Watch:
-    """Follows one run, over pauses. Ctrl-C and SIGTERM request its cancellation."""
+    """Shows the events of one run until it ends, also after pauses.
+
+    Ctrl-C and SIGTERM cancel the run.
+    """
 
     def __init__(
         self,
@@ -45,11 +48,13 @@ class Watch:
         by: str | None,
         must_pause: Callable[[], bool],
     ) -> None:
-        """Prepare to follow a run; nothing is shown yet.
+        """Prepare to show a run.
 
-        `positions`: the events already shown, by run. `by` is the person who cancels the run on
-        a signal; with None, a signal only stops watching. `must_pause` is called in a thread after
-        a subagent has stopped, and returns whether a person has to act.
+        Args:
+            positions: For each run, the sequence number of the last event that was already shown.
+            by: The person who cancels the run on a signal. With None, a signal only stops watching.
+            must_pause: Called in a thread after a subagent has stopped; returns whether a person
+                has to act.
         """
         self._run_id = run_id
         self._positions = dict(positions)
@@ -60,14 +65,14 @@ class Watch:
         self._failing_since: float | None = None
 
     def database_failed(self, error: DatabaseError) -> None:
-        """Note in the worker's thread that the run did not continue because of `error`."""
+        """Record, in the worker's thread, that the run did not continue because of `error`."""
         now = time.monotonic()
         self._failing_since = self._failing_since or now
         if self._wish is not None and now - self._failing_since >= DATABASE_PATIENCE:
             self._wish.get_loop().call_soon_threadsafe(_give_up, self._wish, error)
 
     def catch_up(self, run_ids: Sequence[str]) -> None:
-        """Show the stored events of these runs that were not shown yet."""
+        """Show the stored events of these runs that have not been shown yet."""
         for run_id in run_ids:
             while events := read_events(run_id, after=self._positions.get(run_id, 0)):
                 for event in events:
@@ -75,7 +80,7 @@ class Watch:
                     self._show({"run_id": run_id, **event})
 
     async def until_pause(self) -> int | None:
-        """Show events until the run ends, or waits for a person or for a subagent that does.
+        """Show events until the run ends or needs a person, also for one of its subagents.
 
         Returns None, or the exit code if a signal has cancelled the run.
         """
@@ -90,7 +95,7 @@ class Watch:
         async with handling(codes, lambda number: _wish(wish, codes[number])):
             code = await self._until_pause(wish)
         if code is None and wish.done() and wish.exception() is None:
-            # The signal came when the run had just stopped.
+            # The signal came when the run had just ended or paused.
             if self._by is not None:
                 await asyncio.to_thread(_cancel, self._run_id, self._by)
             return wish.result()
@@ -115,7 +120,7 @@ class Watch:
             self._wish = None
 
     async def _follow(self) -> None:
-        """Show events. A cancelled subagent may end after its parent and gets a moment for it."""
+        """Show events. If the run is cancelled, wait a moment for its subagents to end."""
         try:
             async with asyncio.timeout(None) as limit:
                 await self._show_until_pause(limit)
@@ -153,7 +158,7 @@ def _waits_for_person(event: dict[str, Any]) -> bool:
 
 
 def _wish(wish: asyncio.Future[int], code: int) -> None:
-    """Request the run's end at the first signal; at the second, do not wait for it."""
+    """Request the cancellation of the run at the first signal. At the second, exit immediately."""
     if wish.done():
         leave_at_once(code)
     wish.set_result(code)
@@ -165,7 +170,7 @@ def _give_up(wish: asyncio.Future[int], error: DatabaseError) -> None:
 
 
 def leave_at_once(code: int) -> NoReturn:
-    """End without waiting for the worker's thread. Sandboxes die with this process."""
+    """Exit without waiting for the worker's thread. Sandboxes die with this process."""
     sys.stdout.flush()
     os._exit(code)
 

@@ -1,4 +1,4 @@
-"""The AGENTS.md files of a directory, which `vel TASK` adds to the prompt."""
+"""The AGENTS.md files of a directory, whose text `vel TASK` adds to the prompt."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ WRITABLE_BY_ALL = 0o002
 
 
 def instructions_of(directory: Path, *, accept_findings: bool = False) -> str:
-    """Return the AGENTS.md files that apply to `directory`; empty if they are not used.
+    """Return the text of the AGENTS.md files that apply to `directory`; empty if not used.
 
-    Prints the used files, or the reason for not using them, on standard error.
+    Prints the names of the files, or why they are not used, on standard error.
     """
     try:
         if directory.stat().st_mode & WRITABLE_BY_ALL:
@@ -53,7 +53,7 @@ def instructions_of(directory: Path, *, accept_findings: bool = False) -> str:
 
 
 def prompt_with(prompt: str, instructions: str, name: str) -> str:
-    """Return an agent's prompt with other instructions of a directory; empty for none."""
+    """Return `prompt` with other `instructions` of the directory; empty ones are removed."""
     own = prompt.partition(HEADING)[0].rstrip()
     default = DEFAULT_PROMPT.format(name=name)
     if not instructions:

@@ -70,7 +70,7 @@ def _show_head(run: Run, display: Display) -> None:
 
 
 def _show_tree(run: Run, display: Display) -> None:
-    """Show the subagents, each below its own parent."""
+    """Show the tree of subagents, each indented below its parent run."""
     for member in in_tree_order(run.id, descendants_of(run.id)):
         indent = "  " * (member.depth - run.depth)
         task = one_line(member.thread.title, 80)

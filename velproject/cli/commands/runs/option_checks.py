@@ -38,8 +38,8 @@ _MOST_SCANNED = 200
 
 
 def check_options(options: AgentOptions) -> None:
-    """Raise an error for options that would make the run fail later."""
-    # Most commands do not need the list of tools, which takes 30 ms.
+    """Raise an error for options with which the run would fail later."""
+    # Imported at first use: the list of tools takes 30 ms, and most commands do not need it.
     if options["approve"] and (unknown := sorted(set(options["approve"]) - known_tool_names())):
         raise CliError(
             f"--approve: there is no tool {one_line(unknown[0])!r}. "
@@ -54,7 +54,7 @@ def check_options(options: AgentOptions) -> None:
             raise CliError(error.message) from None
     settings = DataSettings.now()
     if options["toolbox"]:
-        # raises ToolboxError if it is unusable
+        # raises ToolboxError for an unusable toolbox
         hold_toolbox(settings.toolboxes, options["toolbox"]).release()
     if not options["provider"] and not options["model"] and (problem := default_model_problem()):
         raise CliError(problem, exit_code=FAILED)
@@ -64,7 +64,7 @@ def check_options(options: AgentOptions) -> None:
 
 
 def warn_without_sandbox(options: AgentOptions) -> None:
-    """Warn if commands cannot run: file tools and the model still work."""
+    """Warn if commands cannot run on this machine. File tools and the model still work."""
     if options["no_sandbox"]:
         return
     report = check_host()
@@ -77,10 +77,10 @@ def warn_without_sandbox(options: AgentOptions) -> None:
 
 
 def workspace_directory(given: Path) -> Path:
-    """Return the absolute path of the directory.
+    """Return the absolute path of the directory `given`.
 
-    Refuses, before any model call, a directory that does not exist, or in which commands cannot or
-    must not work.
+    Raises an error before any model call if the directory does not exist, or if commands cannot or
+    must not work in it.
     """
     place = given.expanduser().resolve()
     try:
@@ -97,7 +97,7 @@ def workspace_directory(given: Path) -> Path:
 
 
 def file_rules(allow_write: Sequence[str], protect: Sequence[str]) -> FileRules:
-    """Return the rules for paths that the agent may also change, and for protected ones."""
+    """Return the rules for files that the agent may also change, and for protected files."""
     try:
         return FileRules(tuple(allow_write), tuple(protect))
     except SandboxSetupError as error:
@@ -107,7 +107,7 @@ def file_rules(allow_write: Sequence[str], protect: Sequence[str]) -> FileRules:
 def skill_directories(
     given: Sequence[Path], workspace_path: str, rules: FileRules | None
 ) -> tuple[str, ...]:
-    """Return the absolute paths without links. Refuses directories that no run could use."""
+    """Return the absolute, resolved paths. Raises an error for a directory that no run can use."""
     places = []
     for directory in given:
         place = directory.expanduser().resolve()
@@ -132,7 +132,7 @@ def default_skill_directories(
 ) -> tuple[str, ...]:
     """Return `./skills`, as in the Python API, unless the session has other directories.
 
-    Prints on standard error that it is used, or the reason for not using it.
+    Prints on standard error that the directory is used, or why it is not.
     """
     place = Path(DEFAULT_SKILLS).resolve()
     if not place.is_dir():
@@ -162,9 +162,9 @@ def default_skill_directories(
 
 
 def _findings_in_skills(place: Path) -> list[FileFinding]:
-    """Return the dangers in skills of the default directory. Raises `CliError`.
+    """Return the dangers that the scanner finds in the skills at `place`. Raises `CliError`.
 
-    Warnings are ignored: they are about texts that steer an agent, as all skills do.
+    Warnings are ignored: they are about texts that steer an agent, which every skill does.
     """
     files = list(islice(place.rglob("SKILL.md"), _MOST_SCANNED + 1))
     if len(files) > _MOST_SCANNED:

@@ -1,4 +1,4 @@
-"""Parsing and checks of the options of `vel TASK` that do not need Django."""
+"""Parsing and checks of those options of `vel TASK` that do not need Django."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_THE_AGENT = (
 
 
 class Dollars(click.ParamType):
-    """A positive amount of US dollars."""
+    """Option type for a positive amount of US dollars."""
 
     name = "usd"
 
@@ -36,7 +36,7 @@ class Dollars(click.ParamType):
 def read_databases(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """Parse NAME=URL, or NAME=env:VARIABLE for a URL that the command line should not show.
+    """Return the names and URLs in NAME=URL, or NAME=env:VARIABLE to hide a URL.
 
     No error shows a value: any part of it may be a mistyped password.
     """
@@ -65,7 +65,7 @@ def read_databases(
 def read_schema(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> dict[str, Any] | None:
-    """Read a JSON Schema from a file. The check of the request validates its content."""
+    """Return the JSON Schema in a file. The check of the request validates it."""
     if value is None:
         return None
     try:
@@ -83,7 +83,7 @@ def read_schema(
 def read_context(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, str]:
-    """Parse NAME=VALUE; the values are texts."""
+    """Return the names and values in NAME=VALUE. The values are texts."""
     found: dict[str, str] = {}
     for value in values:
         name, equals, text = value.partition("=")
@@ -98,7 +98,7 @@ def read_context(
 def read_fallbacks(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """Parse PROVIDER:MODEL. The check of the agent validates the names."""
+    """Return the pairs in PROVIDER:MODEL. The check of the agent validates the names."""
     found = []
     for value in values:
         provider, colon, model = value.partition(":")
@@ -121,7 +121,7 @@ def check_together(
     skills: Sequence[Path],
     uploads: Sequence[Path],
 ) -> None:
-    """Raise an error for contradicting options and missing files."""
+    """Raise an error for options that contradict each other, and for missing files."""
     given = [name for name in _OF_THE_AGENT if flags[name]] + ["database"] * bool(databases)
     if agent is not None and given:
         names = ", ".join("--" + name.replace("_", "-") for name in given)

@@ -178,7 +178,7 @@ def run(
     if task is not None and not task.strip():
         raise click.UsageError("The task is empty. Describe a task for the agent.")
     with database(persist):
-        # The URLs are encrypted from this line on.
+        # The URLs are encrypted from here on.
         flags["databases"] = sealed_databases(databases)
         flags["instructions"] = ""
         options = cast("AgentOptions", flags)
@@ -222,7 +222,7 @@ def run(
 
 
 class Conversation:
-    """Consecutive tasks in one thread."""
+    """A session of consecutive tasks in one thread."""
 
     def __init__(
         self,
@@ -241,7 +241,7 @@ class Conversation:
     def say(self, message: str) -> int:
         """Run one task in the current thread, or in a new one. Return the exit code of its run."""
         started = self._start(replace(self._request, message=message))
-        self._uploads = ()  # the first task has sent them
+        self._uploads = ()  # the first task has sent the files
         if self._request.key is None:
             self._request = replace(self._request, thread=started.thread_id)
         return self._drive(started)
@@ -252,7 +252,7 @@ class Conversation:
         return code
 
     def hold(self) -> int:
-        """Read tasks until `exit` or the end of input."""
+        """Read tasks until `exit` or the end of input. Return the exit code of the last one."""
         import readline  # noqa: F401, PLC0415  # input() edits lines once it is imported
 
         if self._driver.interactive:
@@ -280,9 +280,9 @@ class Conversation:
         return last
 
     def _go_on(self, step: str, run: Run) -> int:
-        """Show the requests of a waiting run again, or cancel the run."""
+        """Carry out `resume` or `cancel` for the waiting run. Return the exit code."""
         run.refresh_from_db()
-        if run.has_ended:  # somebody has decided elsewhere
+        if run.has_ended:  # another person has decided the request, or cancelled the run
             self._waiting = None
             self._driver.display.note(f"The run is {run.status}: {again(f'runs show {run.id}')}")
             return OK
@@ -294,7 +294,7 @@ class Conversation:
         return INTERRUPTED
 
     def _explained(self, step: Callable[..., int], *arguments: Any) -> int:
-        """Run a step and print its error. In an interactive session, an error ends nothing."""
+        """Run a step and print its error. After an error, an interactive session continues."""
         try:
             return step(*arguments)
         except (ServiceError, CliError) as error:
@@ -327,7 +327,7 @@ class Conversation:
             ) from None
 
     def _busy(self) -> Run | None:
-        """Return the run of the session that has not ended."""
+        """Return the run of the session that has not ended, or None."""
         request = self._request
         of_session = {"thread__key": request.key} if request.key else {"thread": request.thread}
         found = runs_for(self._driver.owner).filter(**of_session, status__in=ACTIVE_RUNS)

@@ -87,7 +87,7 @@ def list_runs(
 
 
 def status_words(run: Run) -> str:
-    """Return the status with the reason for waiting or for the end."""
+    """Return the status of a run in words, with the reason for waiting or for the end."""
     detail = run.wait_reason or run.error_code
     if waiting_for_space(run):
         detail = "waiting for disk space"
@@ -95,14 +95,14 @@ def status_words(run: Run) -> str:
 
 
 def tasks_of(rows: Sequence[Run]) -> dict[str, str]:
-    """Return the message of each run. Without one, it is the title of the session."""
+    """Return the message of each run, by id; the title of its session if there is no message."""
     first = Message.objects.filter(run__in=rows, role=MessageRole.USER, turn=0)
     texts = {message.run_id: message.text for message in first.order_by("-position")}
     return {run.pk: texts.get(run.pk) or run.thread.title for run in rows}
 
 
 def as_data(run: Any, task: str) -> dict[str, Any]:
-    """Return a row of `with_child_count` as data."""
+    """Return a run as JSON values. `run` is a row of `with_child_count`."""
     clock = run.clock
     return {
         "id": run.id,

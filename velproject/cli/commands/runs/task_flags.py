@@ -1,6 +1,6 @@
-"""The flags of `vel TASK`: their agent, databases and files.
+"""The flags of `vel TASK`, applied to a run: its agent, databases and files.
 
-The agent is a row of the local user, redefined by the flags at each start.
+The agent is a row of the local user, which the flags define again at each start.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class AgentOptions(TypedDict):
     provider: str | None
     model: str | None
     fallback: tuple[tuple[str, str], ...]
-    """Providers and models."""
+    """Pairs of provider and model."""
     profile: str | None
     no_sandbox: bool
     toolbox: str | None
@@ -43,9 +43,9 @@ class AgentOptions(TypedDict):
     max_cost: Decimal | None
     timeout: int | None
     databases: tuple[tuple[str, Any], ...]
-    """Names and encrypted URLs."""
+    """Pairs of name and encrypted URL."""
     instructions: str
-    """Those of the directory, for the prompt."""
+    """The text of the directory's AGENTS.md files, for the prompt."""
 
 
 def start_run(
@@ -56,8 +56,9 @@ def start_run(
 ) -> Run:
     """Create the run, with the files that belong to its message.
 
-    With `options`, its agent is the owner's own, saved with exactly these options. All of this is
-    one transaction, so that each of two simultaneous starts pins the version with its own flags.
+    With `options`, the run's agent is the owner's own, saved with exactly these options. All of
+    this is one transaction, so that each of two simultaneous starts uses a version with its own
+    flags.
     """
     with transaction.atomic():
         if options is not None:
@@ -94,7 +95,7 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
     related: dict[str, list[Any]] = {relation.name: [] for relation in relations()}
     if options["databases"]:
         if agent._state.adding:
-            agent.save()  # they refer to it; its first version is made with them, right below
+            agent.save()  # the databases refer to it; its first version is saved below
         relation = _databases()
         related[relation.name] = [
             relation.own_row(agent, name, url) for name, url in options["databases"]
@@ -103,7 +104,7 @@ def save_command_line_agent(options: AgentOptions, owner: User) -> Agent:
 
 
 def _set(agent: Agent, option: str, value: Any, flag: str) -> None:
-    """Set an option of a feature. Raises `CliError` without the feature."""
+    """Set an option of a feature. Raises `CliError` if the feature is not installed."""
     if is_option(option):
         setattr(agent, option, value)
     elif value:
@@ -111,7 +112,7 @@ def _set(agent: Agent, option: str, value: Any, flag: str) -> None:
 
 
 def _databases() -> AgentRelation:
-    """Return the relation of databases. Raises `CliError` without its feature."""
+    """Return the relation of databases. Raises `CliError` if its feature is not installed."""
     relation = relation_named("databases")
     if relation is None:
         raise CliError("--database: the feature `databases` is not installed.")
@@ -120,7 +121,7 @@ def _databases() -> AgentRelation:
 
 @sensitive_variables()
 def sealed_databases(given: Sequence[tuple[str, str]]) -> tuple[tuple[str, Any], ...]:
-    """Return names and encrypted URLs. Raises `CliError` with the name of an unusable one."""
+    """Return names and encrypted URLs. Raises `CliError` with the name of an invalid URL."""
     sealed = []
     for name, url in given:
         try:
@@ -133,7 +134,7 @@ def sealed_databases(given: Sequence[tuple[str, str]]) -> tuple[tuple[str, Any],
 
 @contextmanager
 def opened_uploads(paths: Sequence[Path]) -> Iterator[list[File[Any]]]:
-    """Return the files, open for reading, under their own names."""
+    """Open the files, and yield them under their own names. A context manager."""
     with ExitStack() as stack:
         files = []
         for path in paths:

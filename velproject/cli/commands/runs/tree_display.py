@@ -30,7 +30,7 @@ class _Member:
 
 
 class TreeDisplay:
-    """Shows the events of one run as `Display` does, and short forms of its subagents' events.
+    """Shows all events of a run like `Display`, and short forms of its subagents' events.
 
     A line of a subagent never interrupts the text of the run.
     """
@@ -44,7 +44,7 @@ class TreeDisplay:
         self._dropped = 0
 
     def event(self, event: dict[str, Any]) -> None:
-        """Show an event of any run of the tree; each event has its `run_id`."""
+        """Show an event of any run of the tree. The event has a `run_id`."""
         run_id, kind, data = event["run_id"], event["type"], event["data"]
         if kind == SubagentStarted.type:
             self._started(run_id, data)
@@ -58,7 +58,7 @@ class TreeDisplay:
         self._release()
 
     def know(self, members: Iterable[Run]) -> None:
-        """Add subagents that started before the first shown event; parents come first."""
+        """Add subagents that started before the first event. Parents must come first."""
         for member in members:
             self._add(member.parent_id or "", member.pk, member.subagent)
 
