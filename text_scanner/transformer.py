@@ -1,4 +1,4 @@
-"""A small language model that estimates how likely a text steers an agent against its user.
+"""Estimate with a small language model how likely a text steers an agent against its user.
 
 The model is MiniLM (six layers of a transformer), fine-tuned by `tests/text_scanner/fine_tune.py`.
 `meaning.npz` contains its weights as bytes, with one factor for each row.
@@ -20,14 +20,17 @@ with one_thread():
 Matrix = NDArray[np.float32]
 WEIGHTS = Path(__file__).with_name("meaning.npz")
 MOST_PIECES = 110
-"""How many word pieces of a passage are read."""
+"""The number of word pieces of a passage that the model reads."""
 HEADS = 12
 LAYERS = 6
 _EPSILON = 1e-12
 
 
 def logits(texts: list[str]) -> list[float]:
-    """For each folded text how likely it steers an agent against its user, as a logit."""
+    """Return for each text, as a logit, how likely it steers an agent against its user.
+
+    The texts must be folded.
+    """
     if not texts:
         return []
     return _model().logits([pieces_of(text, MOST_PIECES) for text in texts])
@@ -39,7 +42,7 @@ def _model() -> _Model:
 
 
 class _Model:
-    """The weights, and the forward pass over the word pieces of several texts in one matrix."""
+    """The weights. The forward pass handles the word pieces of several texts in one matrix."""
 
     def __init__(self, path: Path) -> None:
         with np.load(path) as stored:
@@ -77,7 +80,11 @@ class _Model:
         return joined
 
     def _linear(self, state: Matrix, name: str) -> Matrix:
-        """The stored bytes become numbers here, so that the process does not keep both."""
+        """Return `state` after the linear layer `name`.
+
+        The stored bytes become numbers in each call, so that the process does not keep both in
+        memory.
+        """
         stored = self._stored
         matrix = stored[name].astype(np.float32)
         product: Matrix = state @ matrix.T * stored[name + ".factor"] + stored[name + ".bias"]
