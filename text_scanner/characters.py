@@ -91,7 +91,7 @@ def _zero_width(content: str, found: re.Match[str], *, rtl: bool) -> Hit | None:
 
 
 def _needs_joiners(character: str) -> bool:
-    """Return whether the script of `character` normally uses zero-width characters; emoji do too."""
+    """Return whether scripts or emoji normally use zero-width characters next to `character`."""
     if not character:
         return False
     code = ord(character)

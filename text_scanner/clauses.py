@@ -47,8 +47,7 @@ def sentences(text: str, *, joined: bool = False) -> Iterator[list[Word]]:
     """Yield the known words of each sentence of `text`, at most MAX_WORDS per sentence.
 
     `text` must be folded. With `joined`, it has no spaces between its words. Sentences without
-    known
-    words are omitted.
+    known words are omitted.
     """
     sentence: list[Word] = []
     for word in _words(text, joined=joined):

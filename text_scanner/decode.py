@@ -89,7 +89,7 @@ def decoded_views(content: str) -> Iterator[View]:
 
 
 def turned_views(folded: View) -> Iterator[View]:
-    """Yield views of lines in ROT13 and of reversed lines, if `folded` has typical words of them."""
+    """Yield views of ROT13 and of reversed lines, if `folded` has words that suggest them."""
     for kind, pattern, turn in (
         ("ROT13", _ROT13, lambda line: codecs.encode(line, "rot13")),
         ("reversed text", _REVERSED, lambda line: line[::-1]),

@@ -30,7 +30,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A finding without its text. `start` and `end` are character offsets in the content."""
+    """A finding without its text. `start` and `end` are character offsets in the examined text."""
 
     pattern: str
     description: str
@@ -43,8 +43,7 @@ def findings_of(content: str, hits: list[Hit]) -> list[Finding]:
     """Return `hits` as at most MAX_FINDINGS findings, sorted by start.
 
     Overlapping hits of one rule become one finding. If there are too many findings, notes are
-    omitted
-    before alarms, and the last finding reports the number of omitted ones.
+    omitted before alarms, and the last finding reports the number of omitted ones.
     """
     merged = _merge(hits)
     left_out: list[Hit] = []

@@ -181,8 +181,9 @@ def _judge(window: list[_Weighed], found: list[Likeness]) -> None:
 
 
 class _Model:
-    """The weights of the model. Words have numbers, so that a pair is a number and not a new
-    string.
+    """The weights of the model.
+
+    Words have numbers, so that a pair is a number and not a new string.
     """
 
     def __init__(self, lines: list[str]) -> None:
@@ -204,7 +205,7 @@ class _Model:
         return pair if len(others) == 1 else -pair
 
     def weigh(self, words: list[str]) -> tuple[float, float, int]:
-        """Return (sum of the sentence's weights, sum of their squares, number of known features)."""
+        """Return (sum of a sentence's weights, sum of their squares, number of known features)."""
         number_of = self._words.get
         numbers = [number_of(word[:CUT], _UNKNOWN) for word in words[:MAX_WORDS]]
         # Do not skip pairs with an unknown word: a look-up that finds nothing is cheaper.

@@ -33,8 +33,7 @@ def read_closely(text: str, passages: list[Likeness], *, is_content: bool) -> li
 
     The model reads the passages of which the linear model is unsure. If `is_content`, it also reads
     those with too few known words. Other views of the content, such as decoded parts, often contain
-    no
-    language.
+    no language.
     """
     chosen = [
         one

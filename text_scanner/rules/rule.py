@@ -21,8 +21,7 @@ class Need:
     """A word that a rule needs in addition to its anchor.
 
     The word has one of `classes`, at most `before` characters before or `after` characters after
-    the
-    anchor.
+    the anchor.
     """
 
     classes: int

@@ -1,6 +1,7 @@
-"""Ranking of skills for a request: a pure function of the request and of each skill.
+"""Rank skills for a request.
 
-A skill's score does not depend on other skills, so scores of different libraries compare.
+The score of a skill depends only on the request and the skill, so scores of different libraries are
+comparable.
 """
 
 from __future__ import annotations
@@ -14,30 +15,31 @@ from skills_app.library.search.query import Query, nearness, read_query
 from skills_app.library.search.triggers import matching
 
 NAME_BONUS = 0.25
-"""For a query that has all words of the skill's name."""
+"""Added if the query has all words of the skill's name."""
 PAIR_BONUS = 0.08
-"""For each pair of words of the query that are neighbours in the skill's description as well."""
+"""Added for each pair of words that are neighbours in the query and in the skill's description."""
 NAMED, NAMED_PLAINLY = 0.5, 0.2
-"""For a query with the whole name: of several words or next to "skill", and of one word."""
+"""Added if the query has the whole name: of several words or next to "skill"; of one word."""
 TRIGGERED = 0.25
-"""For a query with one of the skill's triggers."""
+"""Added if the query has one of the skill's triggers."""
 NEAR, NEAR_SHARE = 0.4, 0.6
-"""Skills whose direction is nearer to the query's than NEAR gain up to NEAR_SHARE …"""
+"""A skill whose direction is nearer to the query's than NEAR gains up to NEAR_SHARE …"""
 NEAR_WEIGHT = 0.2
-"""… and this much counts as found, so that they have a rank without a common word."""
+"""… and this weight counts as found, so that skills without a common word have a rank."""
 LITTLE = 0.4
-"""The found weight at which a score is reliable although much is missing."""
+"""The weight of found words from which a score is reliable although much is missing."""
 SPREAD = 1.1
-"""Puts the scores of right skills above 0.2 and of chance finds below."""
+"""A factor that puts the scores of right skills above 0.2 and those of chance matches below."""
 
 SHOWN, FIRST = 0.1, 3
-"""A list of results shows scores from SHOWN on, and always the FIRST results."""
+"""A list of results has the FIRST results, and further ones with a score from SHOWN."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """`score`: 0 to 1. With 1, the skill's purpose covers the whole request. Below 0.2 it is most
-    likely chance.
+    """A skill and its `score` for a query, from 0 to 1.
+
+    With 1, the skill's purpose covers the whole request. A match below 0.2 is most likely chance.
     """
 
     name: str
@@ -45,7 +47,10 @@ class Match:
 
 
 def rank(query: str, documents: Sequence[SkillDocument]) -> list[Match]:
-    """Return all documents, best first; ties by priority (high first), then by name."""
+    """Return all documents as matches, best first.
+
+    Equal scores are ordered by priority (high first), then by name.
+    """
     asked = read_query(query)
     scored = [(document, score(asked, analyse(document))) for document in documents]
     scored.sort(key=lambda pair: (-pair[1], -pair[0].priority, pair[0].name))
@@ -53,7 +58,7 @@ def rank(query: str, documents: Sequence[SkillDocument]) -> list[Match]:
 
 
 def score(query: Query, skill: Analysed) -> float:
-    """Return the score, 0 to 1, in steps of a ten-thousandth."""
+    """Return the score of a skill for a query, from 0 to 1, rounded to four digits."""
     evidence = skill.evidence
     best = [0.0] * len(query.wants)
     for token in evidence.keys() & query.answers.keys():
@@ -81,7 +86,7 @@ def score(query: Query, skill: Analysed) -> float:
 
 
 def _asked_for(query: Query, skill: Analysed) -> float:
-    """Return the share for a request that names the skill, or has one of its triggers."""
+    """Return the bonus for a query that names the skill or has one of its triggers."""
     share = 0.0
     text = query.message.stems
     if skill.called in text:
