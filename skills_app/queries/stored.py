@@ -1,4 +1,4 @@
-"""Stored versions as the search reads them; each process analyses a version once."""
+"""Rank stored versions for a query. Each process analyses a version once."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from skills_app.models import SkillFile, SkillIndexEntry, SkillVersion
 ANALYSIS = hashlib.sha256(
     b"2" + FAMILIES.read_bytes() + STOP_WORDS.read_bytes() + TABLE.read_bytes()
 ).hexdigest()[:16]
-"""Changes with the analysis of a text: 2 is the version of the code that makes it."""
+"""The version of the analysis. Increase its number when the code of the analysis changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedVersion:
-    """`score` is as in `skills_app.library.search.ranking.Match`."""
+    """A version and its score, as in `skills_app.library.search.ranking.Match`."""
 
     version_id: int
     skill_id: int
@@ -39,7 +39,10 @@ class RankedVersion:
 
 
 def rank_versions(query: str, version_ids: Collection[int]) -> list[RankedVersion]:
-    """Return all of these versions, best first; ties by priority, then by name."""
+    """Return all of these versions, best first.
+
+    Equal scores are ordered by priority, then by name.
+    """
     asked = read_query(query)
     rows = SkillVersion.objects.filter(pk__in=version_ids).values_list(
         "pk", "skill_id", "skill__name", "content_hash", "head__priority"
@@ -55,7 +58,7 @@ def rank_versions(query: str, version_ids: Collection[int]) -> list[RankedVersio
 
 
 def rank_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
-    """Rank the skills of a run like `rank_versions`, with no query for analysed ones."""
+    """Return pairs (skill, score) as `rank_versions` does. Analysed skills need no query."""
     asked = read_query(query)
     known = _analysed({skill.version_id: _key(skill.name, skill.content_hash) for skill in skills})
     ranked = [
@@ -68,21 +71,24 @@ def rank_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[Pinne
 
 
 def stored_document(version: SkillVersion) -> SkillDocument:
-    """Return the document of a version. Raises `ValueError` for one that deleted its skill."""
+    """Return the parts of a version that the search reads.
+
+    Raises `ValueError` for a version that records a deletion.
+    """
     if version.content is None:
         raise ValueError(f"{version} has no content.")
     paths = version.files.values_list("path", flat=True)
-    # In the order of a package's files; databases may sort differently.
+    # Sort as in a package: databases may sort differently.
     return document_of(Head.from_json(version.head), body_of(version.content), sorted(paths))
 
 
 def _key(name: str, digest: str) -> str:
-    """Return the key of the analysis: a package's bytes and its name determine the result."""
+    """Return the cache key of an analysis, which depends on a package's bytes and its name."""
     return f"package {digest} {name}"
 
 
 def _analysed(keys: dict[int, str]) -> dict[int, Analysed]:
-    """Return analyses by version: those of this process, of the index, or of the bodies."""
+    """Return the analyses by version, from the cache, the index or the bodies."""
     known = {pk: found for pk, key in keys.items() if (found := cache.get(key)) is not None}
     if len(known) == len(keys):
         return known
