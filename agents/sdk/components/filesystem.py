@@ -1,4 +1,4 @@
-"""File tools as a component: in an agent they give it its files, alone they work on the backend."""
+"""File tools as a component. An agent uses them for its files; alone they work on a backend."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class FilesystemMiddleware(BuiltInMiddleware):
         self._files = file_backend(self.backend)
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Make the backend the place of the agent's files, which has these tools anyway.
+        """Return `config` with the backend as the place of the agent's files.
 
-        Raises `SetupError` if another argument contradicts it.
+        Raises `SetupError` if another argument contradicts the backend.
         """
         if self._is_default:
             return replace(config, sandbox_enabled=False)
@@ -147,7 +147,7 @@ class FilesystemMiddleware(BuiltInMiddleware):
         return self._run("grep", {**given, "ignore_case": ignore_case}, others)
 
     def _run(self, name: str, given: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
-        """Run a tool as an agent does. Its failure is the result."""
+        """Run a tool as an agent does, and return its result. An error is a result, too."""
         tool = _TOOLS[name]
         for other in others:
             if other not in _other_names(tool.input_model):
@@ -162,7 +162,7 @@ class FilesystemMiddleware(BuiltInMiddleware):
             return {"error": str(error)}
 
     def get_state(self) -> dict[str, Any]:
-        """Return the files in memory, as base64. Other backends keep their files themselves."""
+        """Return the files in memory as base64. Other backends store their files themselves."""
         if not isinstance(self.backend, StateFilesystemBackend):
             return {}
         store = self.backend.store
@@ -170,7 +170,10 @@ class FilesystemMiddleware(BuiltInMiddleware):
         return {"files": {path: base64.b64encode(store[path]).decode() for path in paths}}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Make the files those of a result of `get_state`. Raises `SetupError`."""
+        """Replace the files in memory with those of a result of `get_state`.
+
+        Raises `SetupError`.
+        """
         files = _files_of(state)
         if not isinstance(self.backend, StateFilesystemBackend):
             if files:
@@ -198,7 +201,7 @@ def _other_names(model: type[Any]) -> set[str]:
 
 
 def _files_of(state: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return the checked files of a state. Raises `SetupError`."""
+    """Return the files of a state by path. Raises `SetupError` if the state is invalid."""
     if not isinstance(state, Mapping) or set(state) - {"files"}:
         raise SetupError("load_state: give a state from get_state, as {'files': {PATH: BASE64}}.")
     given = state.get("files", {})
@@ -225,7 +228,7 @@ def _top(backend: Any) -> SandboxFilesystemBackend:
 
 
 def _with_sandbox(config: DeepAgentConfig, backend: SandboxFilesystemBackend) -> DeepAgentConfig:
-    """Return the config with the directory and the limits of a backend."""
+    """Return `config` with the directory and the limits of `backend`. Raises `SetupError`."""
     seconds = backend.sandbox.timeout
     if not seconds.is_integer():
         raise SetupError(f"timeout: expected a whole number of seconds, got {seconds:g}.")

@@ -1,4 +1,4 @@
-"""Calls that require approval, as a component."""
+"""Approval of tool calls as a component."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ class HumanInTheLoopMiddleware(BuiltInMiddleware):
         return replace(config, interrupt_on={**self.interrupt_on, **config.interrupt_on})
 
     def should_interrupt(self, tool_name: str) -> bool:
-        """Return whether a call of this tool requires approval by `interrupt_on`."""
+        """Return whether a call of the tool requires approval according to `interrupt_on`."""
         return bool(self.interrupt_on.get(tool_name, False))

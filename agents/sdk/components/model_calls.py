@@ -1,6 +1,6 @@
-"""Long conversations, caches of prompts, and retries: the parts of an agent around model calls.
+"""Long conversations, prompt caches and retries as components.
 
-They have no tools. Without an agent they do nothing.
+They configure the model calls of an agent. They have no tools, and have no effect without an agent.
 """
 
 from __future__ import annotations

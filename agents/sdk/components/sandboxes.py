@@ -1,4 +1,4 @@
-"""Sandboxes and their files, for a program, over a directory."""
+"""Sandboxes over a directory, and their files, for a program."""
 
 from __future__ import annotations
 

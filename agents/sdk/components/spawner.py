@@ -1,4 +1,4 @@
-"""Start agents of a registry's types from a program, in parallel."""
+"""Run agents of a registry's types from a program, in parallel."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class SubagentSpawner:
         self.results: dict[str, SubagentResult] = {}
 
     async def spawn(self, task: str, agent_type: str = "default") -> SubagentResult:
-        """Carry out a task and return its result. If the caller is cancelled, so is the task.
+        """Run a task and return its result. If the caller is cancelled, so is the task.
 
         Raises `UnknownName` for an unknown type.
         """
@@ -108,7 +108,10 @@ class SubagentSpawner:
             raise
 
     def start(self, task: str, agent_type: str = "default") -> str:
-        """Start a task and return its id without waiting, for `wait` and `cancel`."""
+        """Start a task and return its id without waiting, for `wait` and `cancel`.
+
+        Raises `UnknownName` for an unknown type.
+        """
         subagent = self.find(agent_type)
         if subagent is None:
             known = ", ".join(self.registry.list())
@@ -130,7 +133,10 @@ class SubagentSpawner:
         id: str,
         timeout: float | None = WAIT_SECONDS,  # noqa: ASYNC109  # part of the public interface
     ) -> SubagentResult:
-        """Wait for a task's end, `timeout` seconds at most (`TimeoutError`)."""
+        """Wait for the end of a task and return its result.
+
+        Raises `TimeoutError` after `timeout` seconds, and `UnknownName` for an unknown id.
+        """
         if id not in self.results:
             raise UnknownName(f"There is no subagent {id!r}.")
         if (work := self._tasks.get(id)) is not None:
@@ -179,7 +185,7 @@ class SubagentSpawner:
         return result
 
     async def _reject(self, agent: DeepAgent, result: SubagentResult, tools: list[str]) -> None:
-        """Reject the requests of a run and end it: no person can decide them here."""
+        """Reject the pending requests of a run and end it: no person can decide them here."""
         result.status = SubagentStatus.FAILED
         result.error = (
             f"It needs the approval of a person for {', '.join(tools) or 'a call'}, and a spawned "
@@ -190,7 +196,7 @@ class SubagentSpawner:
             pass
 
     def find(self, agent_type: str) -> SubagentConfig | None:
-        """Return the present type as a subagent."""
+        """Return the type as a subagent, None if there is no such type."""
         config = self.registry.get(agent_type)
         if config is None:
             return None
@@ -205,7 +211,7 @@ class SubagentSpawner:
         return subagent
 
     def _agent(self, subagent: SubagentConfig) -> DeepAgent:
-        """Return the agent whose subagent works alone."""
+        """Return the agent that works as `subagent` alone. It is created at the first call."""
         for known, agent in self._agents:
             if known == subagent:
                 return agent

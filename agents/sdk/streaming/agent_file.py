@@ -1,4 +1,4 @@
-"""A file that an agent has left for the program's user."""
+"""A file that an agent has written for the program's user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of `resume` and `reject`: a stream, which can be awaited instead."""
+"""The result of `resume` and `reject`: a stream that can be awaited instead."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Continued(AsyncGenerator[Item, None], Coroutine[Any, Any, Result], Generic
 
 
 async def answer_of(events: AsyncGenerator[StreamEvent, None], session_id: str) -> Any:
-    """Return the final answer of a stream of events. Raises the errors of `DeepAgent.run`."""
+    """Return the final answer in a stream of events. Raises the errors of `DeepAgent.run`."""
     interrupts: dict[str, StreamEvent] = {}
     async for item in events:
         if item.type == "interrupt":
@@ -81,7 +81,7 @@ def _error(
     val: BaseException | object,
     tb: TracebackType | None,
 ) -> BaseException:
-    """Return the exception of the older signature of `throw`."""
+    """Return the exception for the arguments of `throw` in their older form."""
     error = val if isinstance(val, BaseException) else typ
     made = error if isinstance(error, BaseException) else error(*(() if val is None else (val,)))
     return made if tb is None else made.with_traceback(tb)
