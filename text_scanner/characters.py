@@ -133,9 +133,7 @@ def _mixed_scripts(content: str) -> Iterator[Hit]:
 
 
 def disguised(word: str) -> bool:
-    """Return whether a Latin word contains letters of another script that imitate Latin ones
-    (pаypal).
-    """
+    """Return whether a Latin word contains imitations from another script, such as pаypal."""
     latin = sum(1 for character in word if "a" <= character.lower() <= "z")
     others = [c for c in word if ord(c) >= 0x370 and c.isalpha()]
     if latin < 2 or not others or any(c not in LOOKALIKES for c in others):

@@ -140,9 +140,7 @@ def plain_view(content: str) -> View:
 
 
 def derived_views(plain: View) -> Iterator[View]:
-    """Yield views of the lines of `plain` that contain disguised letters, with these letters
-    replaced.
-    """
+    """Yield views of the lines of `plain` with disguised letters, in plain letters."""
     text, data = plain.text, plain.data
     if not text.isascii() and _LOOKALIKE.search(text):
         yield from _lines(

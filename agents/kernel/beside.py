@@ -43,8 +43,7 @@ class Beside:
         self.hanging: set[threading.Thread] = set()
 
     async def call(self, function: Callable[..., Any], *arguments: Any, seconds: float) -> Any:
-        """Call `function(*arguments)`, await it if it is a coroutine function, and return the
-        result.
+        """Return the result of `function(*arguments)`, awaited for a coroutine function.
 
         Raises its exception, `TimeoutError` after `seconds`, and `TooManyHang`. If the caller is
         cancelled, a coroutine is cancelled too. A function continues, and its result is lost.

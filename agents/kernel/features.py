@@ -35,9 +35,7 @@ class FeatureConfig(AppConfig):
     """Django must use the subclass in `apps.py`, not this class, which is imported there too."""
     default_auto_field = "django.db.models.BigAutoField"
     declares_settings = True
-    """The module `settings` of the feature, if it exists, lists classes of
-    `agents.kernel.settings`.
-    """
+    """The feature's module `settings` may list classes of `agents.kernel.settings`."""
     order: ClassVar[int] = 1000
     """The position of the feature's tools and of its segment of the prompt.
 
@@ -59,9 +57,7 @@ class FeatureConfig(AppConfig):
             cls.default = True
 
     def ready(self) -> None:
-        """Import the feature's module `checks`, if it exists, so that it registers its system
-        checks.
-        """
+        """Import the feature's module `checks`, if it exists, to register its system checks."""
         super().ready()
         _import(self, "checks")
 
@@ -243,7 +239,5 @@ _BUILDER = Integration(AGENTS, "Vel: it builds agents, each approved first")
 
 
 def integrations() -> tuple[Integration, ...]:
-    """Return the services of the installed features (`options.INTEGRATIONS`), and Vel's agent
-    builder.
-    """
+    """Return the services of all features (`options.INTEGRATIONS`), and Vel's agent builder."""
     return (*(entry for _, entry in collect("options", "INTEGRATIONS")), _BUILDER)

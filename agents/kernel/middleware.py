@@ -85,8 +85,9 @@ class RunContext(ABC):
     @property
     @abstractmethod
     def prompt_tokens(self) -> int:
-        """Return the tokens of the next prompt: the last reply's usage, plus an estimate of the
-        rest.
+        """Return an estimate of the tokens of the next prompt.
+
+        It is the usage of the last reply, plus an estimate of the rest.
         """
 
     @property
@@ -178,10 +179,9 @@ class RunContext(ABC):
     async def write_events(
         self, events: Sequence[EventDraft], write: Callable[[], None] | None = None
     ) -> None:
-        """Write events after a check of the fencing token; `write` can write rows in the same
-        transaction.
+        """Write events and rows in one transaction, after a check of the fencing token.
 
-        `write` follows the rules of `on_commit`.
+        `write` writes the rows, and follows the rules of `on_commit`.
         """
 
 

@@ -212,15 +212,11 @@ class ProposalKind:
         return 0
 
     def shown(self, request: ApprovalRequest) -> dict[str, Any]:
-        """Return the change as the REST API shows it in a request, in the field with the kind's
-        name.
-        """
+        """Return the field of a request in the REST API that has the kind's name."""
         raise NotImplementedError
 
     def in_full(self, request: ApprovalRequest) -> dict[str, Any]:
-        """Return the change as `vel approvals show --json` prints it, in the field with the kind's
-        name.
-        """
+        """Return the field of `vel approvals show --json` that has the kind's name."""
         raise NotImplementedError
 
 

@@ -38,9 +38,7 @@ class RowHooks:
     """
 
     def started(self, run: Run) -> Mapping[str, Any]:
-        """Return fields for the event `run.started`, when a worker claims the run for the first
-        time.
-        """
+        """Return fields for `run.started`, when a worker claims the run for the first time."""
         return {}
 
     def released(self, run_id: str, clock: RunClock) -> None:
@@ -73,9 +71,7 @@ class RowHooks:
         """Handle the copy of a run in a fork of the thread. A copy is never executed."""
 
     def forked(self, source: Run, turn: int, thread: Thread) -> None:
-        """Handle a new `thread` that starts with the conversation up to the turn `turn` of
-        `source`.
-        """
+        """Handle a new `thread` with the conversation of `source` up to the turn `turn`."""
 
     def check_directories(
         self, directories: Sequence[str], workspace_path: str, protects: Protects

@@ -92,10 +92,10 @@ Check = Callable[[Sequence[SubagentConfig]], None]
 
 
 class AgentRegistry:
-    """The types default, explore and plan, and those that a program adds.
+    """The agent types default, explore and plan, and those that a program adds.
 
-    Any of them can be replaced, also default, explore and plan. Agents and spawners that use the
-    registry have a new type from their next run on.
+    A program can replace any of them. Agents and spawners that use the registry have a new type
+    from their next run on.
 
     >>> registry = AgentRegistry({"audit": AgentConfig(["grep"], description="Audits code.")})
     >>> registry.list()

@@ -46,12 +46,13 @@ PROFILES: tuple[str, ...] = get_args(AgentSpec.model_fields["profile"].annotatio
 
 @dataclass
 class SubagentConfig:
-    """A subagent of the agent.
+    """A subagent to which an agent can delegate tasks.
 
-    `tools` are functions, tools or names of tools; empty: those of the agent. `model` overrides the
-    agent's: a name or `{"provider", "model"}`, without the other options of a model. `skills` are
-    loaded at the start, and no others are available. With `read_only` it sees the agent's files and
-    cannot change them, neither with tools nor with commands.
+    `tools` are functions, tools or names of tools; without any, the subagent has the agent's tools.
+    `model` replaces the agent's model: a name or `{"provider", "model"}`, without the other options
+    of a model. `skills` are loaded at the start, and no other skills are available. With
+    `read_only` the subagent can read the agent's files, but not change them, neither with tools nor
+    with commands.
 
     >>> market = SubagentConfig("market", "Looks for prices.", tools=["read_file", "grep"])
     >>> agent = create_deep_agent(subagents=[market])
@@ -193,10 +194,9 @@ class DeepAgentConfig:
     only_tools: list[str] | None = None
     """The only tools of Vel that the agent has. None: all tools that the other options allow."""
     read_only: bool = OF_EVERY_AGENT.read_only
-    """Whether the agent cannot change files, neither with tools nor commands, or write to a
-    database.
+    """Whether the agent and its subagents cannot change files or write to a database.
 
-    This includes its subagents.
+    This applies to tools and to commands.
     """
     planning: bool = True
     memory: bool = False

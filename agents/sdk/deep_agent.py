@@ -78,8 +78,7 @@ class DeepAgent:
         Args:
             message: The text for the agent.
             session_id: A name that you choose. The session with this name continues, or starts if
-                it
-                does not exist. Without a name, a new session starts.
+                it does not exist. Without a name, a new session starts.
             context: The values of `{{context.NAME}}` in the prompt.
             queue: Whether a message to a busy session waits for the end of the earlier messages.
                 Otherwise it is refused with `Conflict`.
@@ -132,8 +131,9 @@ class DeepAgent:
         modified_state: Any = None,
         mode: StreamMode | str = StreamMode.EVENTS,
     ) -> Continued[Any, Any]:
-        """Decide the session's pending requests and continue its run, also after a restart of the
-        program.
+        """Decide the session's pending requests and continue its run.
+
+        This also works after a restart of the program.
 
         `async for` yields events in the form of `mode`. `await` returns the final answer, and
         raises the errors of `run`.

@@ -18,9 +18,9 @@ with lazy_modules:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """A model. None: as in the settings. `api_key` is not stored.
+    """A model and its options. None means the value of the settings. `api_key` is not stored.
 
-    You can also use a dictionary with the same keys, or a model's name, instead of this class.
+    You can also pass a dictionary with the same keys, or a model's name.
 
     >>> agent = create_deep_agent(ModelConfig("scripted", "echo", max_tokens=2_000))
     """

@@ -24,9 +24,7 @@ class SessionStates:
     """
 
     def __init__(self, middleware: Sequence[BuiltInMiddleware]) -> None:
-        """Create an object for an agent with `middleware`, those of Vel that the program has
-        passed.
-        """
+        """Create an object for an agent with Vel's own `middleware`, given by the program."""
         self._middleware = middleware
         self._to_load: dict[str | None, dict[str, Any]] = {}
         """Restored states by session, until the session starts.

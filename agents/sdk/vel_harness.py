@@ -32,11 +32,11 @@ changes that fit it, run its tests, and report your changes and how you checked 
 
 @dataclass
 class HarnessConfig:
-    """The configuration of a `VelHarness`; `options` are other fields of `DeepAgentConfig`.
+    """The configuration of a `VelHarness`. `options` are other fields of `DeepAgentConfig`.
 
-    A session keeps its directory: if you name another `working_directory`, its next run is refused.
-    None: a session continues in its own directory, and a new session gets the current one. With
-    `sandbox` False there is no directory.
+    A session keeps its directory: with another `working_directory`, its next run is refused. With
+    None, a session continues in its own directory, and a new session uses the current directory.
+    With `sandbox` False there is no directory.
 
     >>> config = HarnessConfig(max_turns=20, custom_agents={"audit": {"tools": ["grep"]}})
     >>> HarnessConfig.from_dict({"maxTurns": 20}).max_turns
@@ -181,7 +181,9 @@ def _data_of(path: str | Path) -> dict[str, Any]:
 
 
 class VelHarness:
-    """An agent with the AI SDK's stream. `agent` is its `DeepAgent`, `agents` its agent types.
+    """An agent that streams the parts of the Vercel AI SDK.
+
+    `agent` is its `DeepAgent`, and `agents` has its agent types.
 
     >>> harness = VelHarness(model=scripted_model(["Hello."]), sandbox=False)
     >>> asyncio.run(harness.run("Hi"))

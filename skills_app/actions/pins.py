@@ -139,8 +139,7 @@ def _bind_restored(run: Run, now: Mapping[str, PinnedSkill]) -> None:
 
 
 def _suggestion(run: Run, spec: AgentSpec, now: dict[str, PinnedSkill]) -> str:
-    """Return the names of skills that fit the message, as a note to the model; "" if there are
-    none.
+    """Return a note to the model with the names of skills that fit the message, or "".
 
     The model must load a skill to read its instructions.
     """

@@ -236,8 +236,7 @@ def check_skill_directories(
 
 
 def usable_directories(run: Run) -> tuple[list[str], list[SourceRead]]:
-    """Return (the directories of skills that the run may use, the refused ones with their
-    problems).
+    """Return (usable directories of skills of the run, refused ones with their problems).
 
     The directories of the settings come first, then those of the caller. Each run checks them
     again, because a link may have a new target.
@@ -268,9 +267,7 @@ def _writable_place(path: str, workspace_path: str, protects: Protects) -> Path 
 
 
 def _is_protected(path: str, workspace: Path, protects: Protects) -> bool:
-    """Return whether the agent's rules protect the directory and no link in its path can be
-    replaced.
-    """
+    """Return whether the agent can neither change the directory nor replace its path."""
     directory = Path(path)
     if directory.resolve() != directory or workspace not in directory.parents:
         return False

@@ -42,11 +42,12 @@ Skills = list[Skill]
 
 
 class SkillRegistry:
-    """Skills by name. A skill of a directory replaces a built-in one; of two directories, the first
-    keeps the name. `register` replaces any.
+    """Find, choose and activate skills by name.
 
-    `problems` are the reasons why skills were not loaded. A skill with `enabled: false` is listed,
-    but is not found, suggested or activated.
+    A skill from a directory replaces a built-in one with the same name. If two directories have a
+    skill with the same name, the first one is used. `register` replaces any skill. `problems` has
+    the reasons why skills were not loaded. A skill with `enabled: false` is listed, but not found,
+    suggested or activated.
 
     >>> registry = SkillRegistry()
     >>> registry.get("Reporting").name

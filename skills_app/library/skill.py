@@ -21,8 +21,10 @@ from skills_app.settings import SkillSettings
 
 @dataclass(frozen=True)
 class Skill:
-    """`content` is the body of its SKILL.md at `path`. `documents` are its other Markdown files:
-    (path in the package, text); `files` the paths of all others.
+    """One skill, as a program uses it.
+
+    `content` is the body of the SKILL.md at `path`. `documents` are the other Markdown files as
+    (path in the package, text), and `files` the paths of all remaining files.
 
     >>> skill = Skill("stock", "How to count the stock.", "Count each shelf twice.", tags=["stock"])
     >>> skill.matches_query("count the stock") > 0.2

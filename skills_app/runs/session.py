@@ -182,8 +182,7 @@ class RunSkills(RunPart, Shelf):
         return left
 
     def finished(self, call: FinishedCall) -> Callable[[], None] | None:
-        """Return a function that records which files of skills the call has used; None without
-        files.
+        """Return a function that records the files of skills that the call has used, or None.
 
         If the agent has no tool to load skills, reading a SKILL.md makes the skill active.
         """
@@ -199,9 +198,7 @@ class RunSkills(RunPart, Shelf):
         return commit
 
     def directory(self, read: Read) -> Path | None:
-        """Return the directory of the run's unpacked packages on this host, None if it has no
-        skills.
-        """
+        """Return the directory of the run's unpacked skills on this host, None without skills."""
         if not self.pinned:
             return None
         try:

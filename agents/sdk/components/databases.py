@@ -117,9 +117,7 @@ class DatabaseBackend:
     async def execute_as_text(
         self, query: str, database: str = "default", params: Mapping[str, Any] | None = None
     ) -> QueryResult:
-        """Run one statement as `execute` does, with values for a model: numbers, everything else
-        text.
-        """
+        """Run one statement as `execute` does, with values for a model: numbers or text."""
         return await self._execute(query, database, params, native=False)
 
     async def get_schema(self, database: str = "default") -> QueryResult:

@@ -22,7 +22,7 @@ _NAME = "SandboxMiddleware"
 
 
 class SandboxMiddleware(BuiltInMiddleware):
-    """execute and execute_python in a sandbox over `working_dir`, by default ./workspace.
+    """The tools execute and execute_python in a sandbox over `working_dir` (default ./workspace).
 
     >>> sandbox = SandboxMiddleware("./work", timeout=60)
     >>> sandbox.execute("echo hello")["stdout"]

@@ -31,11 +31,12 @@ _NAME = "FilesystemMiddleware"
 
 
 class FilesystemMiddleware(BuiltInMiddleware):
-    """ls, read_file, write_file, edit_file, glob and grep over a backend.
+    """The tools ls, read_file, write_file, edit_file, glob and grep over a backend.
 
-    In an agent, `backend` holds the agent's files. It is one of Vel's backends, or any object with
-    these six methods (`FilesystemBackend`, docs/guides/python.md#backends). Without it, an agent
-    stores its files with each session, and has no commands; alone, the files are in memory.
+    In an agent, `backend` has the agent's files. It is one of Vel's backends, or any object with
+    these six methods (`FilesystemBackend`, docs/guides/python.md#backends). Without a backend, an
+    agent stores its files with each session and has no commands. Without an agent, the files are in
+    memory.
 
     >>> from vel import FilesystemMiddleware
     >>> files = FilesystemMiddleware()

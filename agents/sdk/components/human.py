@@ -12,9 +12,9 @@ from agents.sdk.errors import SetupError
 
 
 class HumanInTheLoopMiddleware(BuiltInMiddleware):
-    """Approval for the tools in `interrupt_on`: True, False (never), or a rule.
+    """Approval for calls of the tools in `interrupt_on`.
 
-    docs/guides/policy.md describes rules.
+    Each tool has the value True, False (never), or a rule (docs/guides/policy.md).
 
     >>> approvals = HumanInTheLoopMiddleware({"execute": True})
     >>> approvals.should_interrupt("execute"), approvals.should_interrupt("ls")

@@ -16,7 +16,7 @@ from agents.sdk.errors import SetupError
 
 
 class TodoList:
-    """The tasks, in their order, with a heading. Wrong values are a `SetupError`.
+    """A list of tasks in order, with a heading. Raises `SetupError` for invalid values.
 
     >>> todos = TodoList()
     >>> first = todos.add("Read the report")
@@ -119,10 +119,10 @@ class _SessionList(TodoList):
 
 
 class PlanningMiddleware(BuiltInMiddleware):
-    """A to-do list, with the tools of agents to write and read it.
+    """A to-do list, and the tools with which agents write and read it.
 
-    In an agent, each new session starts with a copy of the list, and later `todo_list`, `get_state`
-    and the tools show and change the list of the agent's last session.
+    In an agent, each new session starts with a copy of the list. After that, `todo_list`,
+    `get_state` and the tools show and change the list of the agent's last session.
 
     >>> planning = PlanningMiddleware()
     >>> planning.write_todos(todos=[{"content": "Read", "status": "pending"}])["counts"]["pending"]

@@ -43,7 +43,7 @@ class SubagentStatus(StrEnum):
 
 @dataclass
 class SubagentResult:
-    """The result of one task. `messages` are its conversation, times are in UTC.
+    """The result of one task. `messages` is the conversation. Times are in UTC.
 
     >>> SubagentResult("1", "Look around", "explore").status
     <SubagentStatus.PENDING: 'pending'>
@@ -61,10 +61,10 @@ class SubagentResult:
 
 
 class SubagentSpawner:
-    """Runs at most `max_concurrent` tasks in parallel; others wait.
+    """Runs tasks by agents of given types, at most `max_concurrent` in parallel.
 
-    Each works as the subagent of an agent does. `options` are common fields of `DeepAgentConfig`,
-    such as `sandbox_working_dir`. A type's own prompt follows `system_prompt`.
+    Each task runs as that of a subagent does. `options` are fields of `DeepAgentConfig` for all
+    types, such as `sandbox_working_dir`. A type's own prompt follows `system_prompt`.
 
     >>> async def look():
     ...     spawner = SubagentSpawner(model=scripted_model(["Two files."]), sandbox_enabled=False)

@@ -41,12 +41,13 @@ _SECONDS = 600
 
 
 class SubagentMiddleware(BuiltInMiddleware):
-    """General, explore and plan, `subagents`, and the types of `registry`.
+    """The subagents of an agent and the tools to delegate to them.
 
-    Its tools are those of an agent, also without an agent; then `options` are as for
-    `SubagentSpawner`. Subagents that define no model or tools have `default_model` (or `model`) and
-    `default_tools`. With a `registry`, or with `background`, there are also spawn_subagent,
-    spawn_parallel, wait_subagent and cancel_subagent.
+    The subagents are general, explore and plan, those in `subagents`, and the types in `registry`.
+    The tools also work without an agent; `options` are then those of `SubagentSpawner`. Subagents
+    that define no model or tools have `default_model` (or `model`) and `default_tools`. With a
+    `registry`, or with `background`, there are also the tools spawn_subagent, spawn_parallel,
+    wait_subagent and cancel_subagent.
 
     >>> writer = SubagentConfig("writer", "Writes texts.")
     >>> delegation = SubagentMiddleware(
@@ -246,9 +247,7 @@ def _as_config(built_in: SubagentSpec, options: Mapping[str, Any]) -> SubagentCo
 
 
 def _given(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that differ from the method's defaults, so that aliases can set the
-    others.
-    """
+    """Return the arguments that differ from the defaults, so that aliases can set the others."""
     usual = method.__kwdefaults__ or {}
     names = method.__code__.co_varnames[1 : method.__code__.co_argcount]
     usual = dict(zip(names, method.__defaults__ or (), strict=True)) | usual

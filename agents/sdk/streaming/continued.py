@@ -14,9 +14,10 @@ Result = TypeVar("Result", covariant=True)
 
 
 class Continued(AsyncGenerator[Item, None], Coroutine[Any, Any, Result], Generic[Item, Result]):
-    """A run that continues when this is used: `async for` yields its events, `await` its result.
+    """A run that continues when you use this object, once.
 
-    `asyncio.run` and `asyncio.create_task` take it as a coroutine. Use it once.
+    `async for` yields the events of the run, and `await` returns its result. `asyncio.run` and
+    `asyncio.create_task` accept the object as a coroutine.
     """
 
     def __init__(
