@@ -1,8 +1,8 @@
 """Find the parts of a memory text that a reviewer should check.
 
-The functions depend only on the text: they use no files, network or Django. Each module
-imports only modules that come before it here: finding, linear, text; concepts, lexicon, clauses;
-rules, intent, mentions; views, decode, characters, structure; scanning.
+The functions depend only on the text: they use no files, network or Django. The layers are,
+from the lowest: finding, linear, text, characters; concepts, lexicon, clauses; rules, intent,
+mentions; views, decode, structure; scanning.
 
 The rules are imported at the first scan: their expressions take 70 ms to compile, and most
 processes never scan.
