@@ -1,8 +1,8 @@
 """Parse and evaluate the conditions of a policy.
 
 An example is `amount >= 500 and category in (travel, training)`. `and` joins comparisons; for `or`
-write two rules. `<`, `<=`, `>` and `>=` compare only numbers. `=` and `!=` compare numbers as numbers
-and everything else as text, regardless of case.
+write two rules. `<`, `<=`, `>` and `>=` compare only numbers. `=` and `!=` compare numbers as
+numbers and everything else as text, regardless of case.
 """
 
 from __future__ import annotations
