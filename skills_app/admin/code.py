@@ -127,7 +127,7 @@ def _beginning(text: str) -> str:
 
 
 def _spans(language: str, text: str, seconds: float) -> list[tuple[int, str]] | None:
-    """Return (length, class) of each part of `text`; None if the lexer takes too long."""
+    """Return (length, class) of each part of `text`; None for too long texts and lexer errors."""
     if len(text) > HIGHLIGHT_CHARACTERS or any(
         len(line) > LONGEST_LINE for line in text.split("\n")
     ):

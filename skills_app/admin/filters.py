@@ -49,7 +49,7 @@ def skills_to_look_at(user: Person) -> QuerySet[Skill]:
 
 
 def with_columns(skills: QuerySet[Skill]) -> QuerySet[Any]:
-    """Annotate `latest_trust`, `waits`, `on` and `off` (numbers of agents), and `last_use`."""
+    """Annotate `latest_trust`, `waits`, `on` and `off` (choices of agents), and `last_use`."""
     latest = SkillVersion.objects.filter(skill=OuterRef("pk"), number=OuterRef("version"))
     # A version that the scan quarantined awaits a decision; one that a person quarantined does not.
     open_versions = latest.exclude(content=None).filter(

@@ -116,7 +116,7 @@ def scope_word(skill: Skill) -> str:
 
 
 def show_agent_skill(row: AgentSkillRow, instructions: str, trust: str | None) -> dict[str, Any]:
-    """Return a skill of an agent as JSON. `waiting_trust` of `show_skill` is `trust`."""
+    """Return a skill of an agent as JSON. `trust` is the `waiting_trust` of `show_skill`."""
     return {
         **show_skill(row.skill, trust),
         "instructions": instructions,

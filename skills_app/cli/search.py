@@ -123,7 +123,10 @@ def _rows(ranked: Sequence[RankedVersion]) -> Iterator[Row]:
 
 
 def _in_directories(query: str, directories: Sequence[Path], names: set[str]) -> Iterator[Row]:
-    """Yield matches in `directories` whose name is not in `names`, and print problems."""
+    """Yield the matches in `directories`, and print problems.
+
+    Skills whose name is in `names` are skipped. The names of the others are added to `names`.
+    """
     for directory in directories:
         loaded, problems = load_skills(directory)
         for problem in problems:

@@ -140,7 +140,7 @@ _LOOKED_AT = 4_000
 def find_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
     """Return pairs (skill, score from 0 to 1), best first.
 
-    Of more than SHORTLIST skills, only those with a word of the query are returned.
+    Of more than SHORTLIST skills, only the matches of `search_skills` are returned.
     """
     if len(skills) <= SHORTLIST:
         return rank_pinned(query, skills)

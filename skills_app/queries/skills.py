@@ -45,10 +45,10 @@ class VersionUsage:
 
 
 def agent_skills(agent: Agent) -> list[AgentSkillRow]:
-    """Return the skills that `agent` has or could have, sorted by name.
+    """Return the skills that `agent` has or could have, by name.
 
-    Of skills with the same name, the one that the agent uses comes first. Directories that the
-    creator of a thread adds for that thread are not included.
+    Skills with the same name are in the order of `scopes_of`: the first enabled one keeps the name.
+    Skills in directories that the caller of a thread has named for that thread are not included.
     """
     scopes = scopes_of(agent.pk, built_in=agent.builtin_skills, directories=())
     rank = {scope: position for position, scope in enumerate(scopes)}

@@ -210,7 +210,10 @@ class RunSkills(RunPart, Shelf):
             ) from error
 
     def for_child(self, subagent: SubagentSpec) -> Inherited:
-        """Return what the run of a subagent inherits: the pinned set and the loaded skills."""
+        """Return the pinned set or the loaded skills that the run of a subagent inherits.
+
+        Raises `SubagentError` for a skill that is missing or in quarantine.
+        """
         if not subagent.skills:
             return Inherited(partial(pin_for_child, self.set_id, []))
         loaded: dict[str, PinnedSkill] = {}
