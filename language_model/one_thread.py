@@ -11,11 +11,11 @@ VARIABLE = "OPENBLAS_NUM_THREADS"
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let a numpy that is imported here compute in the calling thread.
+    """Limit a numpy that is imported in the `with` block to the calling thread.
 
-    For small matrices, its threads mostly wait for each other in loops, which takes five times the
-    processor time. OpenBLAS reads the variable when it is loaded. A numpy that is imported already,
-    and a variable that is set, are left as they are.
+    The threads of OpenBLAS mostly wait for each other if matrices are small, which takes five times
+    the processor time. OpenBLAS reads the environment variable when it is loaded, so this has no
+    effect if numpy is already imported. A variable that is already set keeps its value.
     """
     is_set = VARIABLE in os.environ
     os.environ.setdefault(VARIABLE, "1")

@@ -11,14 +11,17 @@ VOCABULARY = Path(__file__).with_name("wordpieces.txt")
 _IDEOGRAPH = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_IDEOGRAPH}]|[^\W_{_IDEOGRAPH}]+|[^\w\s]|_")
 _LONGEST = 100
-"""A longer word is unknown."""
+"""Words with more letters count as unknown."""
 _START = "[CLS]"
 _END = "[SEP]"
 _UNKNOWN = "[UNK]"
 
 
 def pieces_of(text: str, most: int) -> list[int]:
-    """The numbers of the first `most` word pieces of `text`, with the marks of start and end."""
+    """Return the numbers of the first `most` word pieces of `text`.
+
+    The marks of start and end are included.
+    """
     numbers = _vocabulary()
     if not text.isascii():
         parts = unicodedata.normalize("NFD", text)
@@ -33,7 +36,7 @@ def pieces_of(text: str, most: int) -> list[int]:
 
 
 def _split(word: str) -> list[int]:
-    """The longest piece at the start of the word, then the longest at the start of the rest."""
+    """Return the numbers of a word's pieces: the longest known start, then that of the rest."""
     numbers = _vocabulary()
     unknown = [numbers[_UNKNOWN]]
     if len(word) > _LONGEST:

@@ -1,4 +1,4 @@
-"""Django system checks of the directories of skills: their contents instruct agents."""
+"""Django system checks of the directories of skills, because their contents instruct agents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from skills_app.settings import SkillSettings
 
 _PACKAGES = 500
-"""Directories inside of a directory of skills that are checked."""
+"""The maximum number of directories in a directory of skills that are checked."""
 
 
 @register(Tags.security)
@@ -48,8 +48,9 @@ def _check_directories(settings: SkillSettings) -> Iterator[CheckMessage]:
 def open_to_everybody(directory: Path) -> Path | None:
     """Return the first path through which any account could change the skills in `directory`.
 
-    Checks the directory, the packages directly in it, and its parents. A sticky parent such as /tmp
-    is safe: everybody can create files there, but not replace those of others.
+    Checks the directory, the packages directly in it, and its parents; None if all are safe. A
+    sticky parent such as /tmp is safe: everybody can create files there, but not replace those of
+    others.
     """
     real = directory.resolve()
     for above in real.parents:
@@ -85,7 +86,7 @@ def _check_store(store: Path) -> Iterator[CheckMessage]:
 
 
 def store_problem(store: Path) -> str:
-    """Return why this account cannot write to `store`, which need not exist; otherwise empty."""
+    """Return why this account cannot write to `store`, "" if it can. `store` need not exist."""
     place = next(there for there in (store, *store.parents) if os.path.lexists(there))
     if not place.is_dir():
         return f"{place} is not a directory"
@@ -105,7 +106,7 @@ def check_directories(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def directory_problems() -> list[str]:
-    """Return problems of the settings' unreadable directories: agents would lack their skills."""
+    """Return one message for each directory of the settings that is unreadable."""
     return [
         f'VEL_SKILLS_DIRS (settings.VEL_SKILLS["DIRECTORIES"]): {problem} Make the directory '
         "readable for this account, or remove it from the setting."

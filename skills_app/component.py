@@ -1,4 +1,4 @@
-"""Skills as a component of a program: the tools of agents, over a registry in memory."""
+"""Skills for agents of a program: the tools for skills, over a registry in memory."""
 
 from __future__ import annotations
 
@@ -82,8 +82,10 @@ class SkillsMiddleware(BuiltInMiddleware):
         self._is_named = skill_dirs is not None
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Add its directories and registered skills. Of two values, the one that is not a
-        default applies. Active skills are refused: each session loads its own.
+        """Return `config` with the skills of this middleware.
+
+        If both set a value, the one that is not a default applies. Raises `SetupError` if a skill
+        is active, because each session loads its own.
         """
         if active := self.registry.get_active():
             raise SetupError(
@@ -117,11 +119,11 @@ class SkillsMiddleware(BuiltInMiddleware):
         )
 
     def list_skills(self, query: str | None = None) -> list[dict[str, Any]] | str:
-        """List the skills, or those that fit a query."""
+        """Return all skills, or those that fit `query`."""
         return self._shelf.listed(query or "")
 
     def load_skill(self, name: str | None = None, *, skill_name: str | None = None) -> str:
-        """Load a skill, and the skills it requires. Return their instructions."""
+        """Load a skill and the skills that it requires, and return their instructions."""
         shelf = self._shelf
         try:
             skills = shelf.to_load(name or skill_name or "")
@@ -134,7 +136,7 @@ class SkillsMiddleware(BuiltInMiddleware):
     activate_skill = load_skill
 
     def deactivate_skill(self, name: str | None = None, *, skill_name: str | None = None) -> str:
-        """Deactivate a skill."""
+        """Deactivate a skill, and return a message."""
         try:
             skill = self._shelf.to_deactivate(name or skill_name or "")
         except ShelfError as problem:
@@ -143,7 +145,10 @@ class SkillsMiddleware(BuiltInMiddleware):
         return deactivated(skill)
 
     def auto_detect_skill(self, query: str) -> str | None:
-        """Return the instructions of the skill that fits `query` best; None without `auto_load`."""
+        """Return the instructions of the skill that fits `query` best.
+
+        Returns None without `auto_load`, or if no skill fits.
+        """
         skill = self.registry.find_skill(query) if self.auto_load else None
         return None if skill is None else self.load_skill(skill.name)
 
@@ -158,7 +163,7 @@ class SkillsMiddleware(BuiltInMiddleware):
         return {"active": [skill.name for skill in self.registry.get_active()]}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Make exactly these skills active. Raises `SetupError` for a skill that is not there."""
+        """Make exactly the skills in `state` active. Raises `SetupError` for an unknown skill."""
         names = arguments.listed_texts("state: active", state.get("active", []), "names of skills")
         known = self._shelf.pinned
         if missing := [name for name in names if name not in known]:

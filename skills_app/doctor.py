@@ -1,4 +1,4 @@
-"""The doctor's check of skills. Imported after Django's set-up."""
+"""The check of skills by `vel doctor`. Imported after Django's set-up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES_TOLD = 20
 
 
 def check_skills() -> Iterator[Finding]:
-    """Check that skills of Vel and of the directories are valid, and can be unpacked."""
+    """Check that the skills of Vel and of the directories are valid and can be unpacked."""
     store = SkillSettings.now().store_directory
     place = next(there for there in (store, *store.parents) if there.exists())
     try:

@@ -1,4 +1,4 @@
-"""The events of skills as lines of the terminal, for `vel` during a run."""
+"""Print the events of skills as lines in the terminal while `vel` runs a task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SKIPPED_SHOWN = 5
 
 class Lines(Protocol):
     def note(self, text: str, style: str = "") -> None:
-        """Print a line."""
+        """Print a line with `text`."""
 
 
 def skills_skipped(lines: Lines, data: dict[str, Any]) -> None:

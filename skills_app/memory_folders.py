@@ -1,4 +1,4 @@
-"""The own skills of an agent as the folder skills/ of its memory."""
+"""Show an agent's own skills as the folder skills/ of its memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from skills_app.models import Skill, SkillVersion, Trust
 
 
 class SkillFolder(MemoryFolder):
-    """Revisions are versions."""
+    """The folder skills/. Its revisions are skill versions."""
 
     prefix: ClassVar[str] = "skills/"
 
@@ -94,7 +94,7 @@ class SkillFolder(MemoryFolder):
                 name,
                 change.content,
                 base_version=change.base_revision,
-                # The approval allows to keep it, but is not a review of exactly these bytes.
+                # An approval of the edit is not a review of exactly these bytes.
                 trust=Trust.IMPORTED,
                 source=change.source,
                 by_id=change.by_id,
@@ -103,12 +103,15 @@ class SkillFolder(MemoryFolder):
 
 
 def _name(path: str) -> str:
-    """Return the skill of a checked path `skills/NAME.md`."""
+    """Return the name of the skill with the path `skills/NAME.md`."""
     return path.removeprefix(SkillFolder.prefix).removesuffix(".md")
 
 
 def _operation(version: SkillVersion) -> str:
-    """Return the operation of a version as its row shows it: a restore counts as a write."""
+    """Return the memory operation that created the version.
+
+    A restored version counts as a write.
+    """
     if version.content is None:
         return Operation.DELETE.value
     return Operation.IMPORT.value if version.source == "import" else Operation.WRITE.value

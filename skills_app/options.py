@@ -1,4 +1,4 @@
-"""Options of an agent: its skills."""
+"""The options of an agent for its skills."""
 
 from __future__ import annotations
 

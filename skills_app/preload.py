@@ -1,4 +1,4 @@
-"""Modules that every run with skills needs."""
+"""Import the modules that every run with skills needs."""
 
 from agents.kernel.features import Preload
 

@@ -1,4 +1,4 @@
-"""The skills of a Python program's agent."""
+"""Hooks for the skills of a Python program's agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.kernel.session_state import SessionAgent
 from skills_app.options import SkillOptions
 
 with lazy_modules:
-    # It needs Django's apps.
+    # Import late, because this module needs Django's apps.
     from skills_app.queries import programs
 
 

@@ -1,4 +1,4 @@
-"""The registry of skills for Python programs, by its public name (docs/guides/skills-search.md)."""
+"""The public name of the skill registry for Python programs (docs/guides/skills-search.md)."""
 
 from skills_app.library.registry import SkillRegistry, SkillsRegistry, load_skills_from_directory
 

@@ -1,4 +1,4 @@
-"""Hooks of skills for copies of runs and threads, and for callers' directories."""
+"""Hooks that copy skills with runs and threads, and check the directories of callers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SkillRows(RowHooks):
 
 
 def _copy_active(source: Run, turn: int, thread: Thread) -> None:
-    """Copy the skills that were loaded then, which may narrow the tools."""
+    """Copy the skills that were active at the turn, because they may limit the tools."""
     runs = Run.objects.filter(thread=source.thread_id, number__lte=source.number)
     later = ToolCall.objects.filter(run=source, turn__gt=turn).values_list("call_id", flat=True)
     uses = SkillUse.objects.filter(run__in=runs).exclude(run=source, call_id__in=list(later))

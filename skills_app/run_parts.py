@@ -1,4 +1,4 @@
-"""The parts of the app in each run."""
+"""The part of skills in each run."""
 
 from skills_app.runs.session import RunSkills
 

@@ -1,4 +1,4 @@
-"""The loaded skills in the state of a Python program's session."""
+"""Read and restore the loaded skills in the state of a Python program's session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIELD = "loaded_skills"
 
 
 def read(thread_id: str) -> dict[str, Any]:
-    """Return the names in the order in which the skills were loaded."""
+    """Return the names of the loaded skills, in the order of loading."""
     rows = ActiveSkill.objects.filter(thread_id=thread_id).order_by("pk")
     return {FIELD: list(rows.values_list("name", flat=True))}
 

@@ -1,4 +1,4 @@
-"""Unpacked skills that no run needs."""
+"""Report and remove unpacked skills that no run needs."""
 
 from agents.kernel.retention import UnusedFiles
 from skills_app.actions.sets import prune_unpacked_skills

@@ -1,7 +1,8 @@
-"""Scan texts for the agent's memory for parts that a reviewer should check.
+"""Find the parts of a memory text that a reviewer should check.
 
-Pure functions of a text: no files, no network, no Django. Layers: finding, linear, text, concepts →
-lexicon → clauses → rules, intent, mentions; views, decode, characters, structure → scanning.
+The functions depend only on the text: they use no files, network or Django. The layers are,
+from the lowest: finding, linear, text, characters; concepts, lexicon, clauses; rules, intent,
+mentions; views, decode, structure; scanning.
 
 The rules are imported at the first scan: their expressions take 70 ms to compile, and most
 processes never scan.
@@ -16,9 +17,10 @@ __all__ = ["MAX_FINDINGS", "Finding", "Severity", "detect_suspicious_patterns", 
 
 
 def scan(content: str) -> list[Finding]:
-    """Return the parts of `content` to review, sorted by start; at most MAX_FINDINGS.
+    """Return the parts of `content` that a person should review, sorted by start.
 
-    Never raises, for any text. It helps the reviewer and is not a security boundary: see
+    The list has at most MAX_FINDINGS entries. The function accepts any text and never raises an
+    exception. The scan helps the reviewer and is not a security boundary: see
     docs/guides/memory-scanner.md.
     """
     found: list[Finding] = _scanning().scan(content)
@@ -26,7 +28,10 @@ def scan(content: str) -> list[Finding]:
 
 
 def detect_suspicious_patterns(content: str) -> list[dict[str, str]]:
-    """`scan` as dictionaries with `pattern`, `match`, `description` and `severity`."""
+    """Return the findings of `scan` as dictionaries.
+
+    The keys are `pattern`, `match`, `description` and `severity`.
+    """
     found: list[dict[str, str]] = _scanning().detect_suspicious_patterns(content)
     return found
 

@@ -1,4 +1,4 @@
-"""Web and mail addresses, and which of them look made for collecting data."""
+"""Find web and mail addresses, and the addresses that seem made for collecting data."""
 
 # Long expressions stay on one line each, so that they can be searched for.
 
@@ -37,7 +37,10 @@ _OWN = compile_linear(
 
 
 def addresses(data: bytes) -> list[tuple[int, int, int]]:
-    """(start, end, classes) of each address in `data`, in bytes; addresses may overlap."""
+    """Return (start, end, classes) of each address in `data`.
+
+    The offsets are in bytes. `classes` are bits of `concepts.C`. Addresses may overlap.
+    """
     found: list[tuple[int, int, int]] = []
     if b"://" in data:
         for match in URL.finditer(data):
@@ -59,7 +62,7 @@ def addresses(data: bytes) -> list[tuple[int, int, int]]:
         for match in HOST.finditer(data):
             start, end = match.span()
             looks = _looks(data[start : min(end, start + 200)])
-            # A host without a path hides its words: "docs.partner.example" is not an "example".
+            # A host without a path is one word: "docs.partner.example" is not an "example".
             named = b"/" in data[start:end] or data[start:end].endswith(_COMMON)
             found.append((start, end, (_URL if looks or named else 0) | looks))
     return found

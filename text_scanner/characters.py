@@ -1,4 +1,4 @@
-"""Characters that are invisible or that imitate other characters."""
+"""Find characters that are invisible or that imitate other characters."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _zero_width(content: str, found: re.Match[str], *, rtl: bool) -> Hit | None:
 
 
 def _needs_joiners(character: str) -> bool:
-    """Whether its script, or emoji, normally uses zero-width characters."""
+    """Return whether scripts or emoji normally use zero-width characters next to `character`."""
     if not character:
         return False
     code = ord(character)
@@ -133,7 +133,7 @@ def _mixed_scripts(content: str) -> Iterator[Hit]:
 
 
 def disguised(word: str) -> bool:
-    """Whether a Latin word contains letters of another script that imitate it (pаypal)."""
+    """Return whether a Latin word contains imitations from another script, such as pаypal."""
     latin = sum(1 for character in word if "a" <= character.lower() <= "z")
     others = [c for c in word if ord(c) >= 0x370 and c.isalpha()]
     if latin < 2 or not others or any(c not in LOOKALIKES for c in others):
@@ -148,14 +148,17 @@ def disguised(word: str) -> bool:
 
 
 _SYMBOLS = frozenset("αβγεηικνρτυχω")
-"""Greek letters in formulas and names of substances. The others that imitate are never symbols."""
+"""Greek letters that occur as symbols in formulas and names of substances.
+
+The other Greek letters in LOOKALIKES never count as symbols.
+"""
 _SHORT_INDEX = 3
 
 
 def _is_symbol(word: str, others: list[str]) -> bool:
-    """Whether a single Greek letter is a symbol, as in γfit, TNFα and FcγRIIIa.
+    """Return whether the only foreign letter is a Greek symbol, as in γfit, TNFα and FcγRIIIa.
 
-    It stands next to capitals on both sides or at the end of an acronym, or it starts a word with a
+    A symbol stands between capitals, at the end of an acronym, or at the start of a word before a
     short index.
     """
     if len(others) != 1 or others[0] not in _SYMBOLS:

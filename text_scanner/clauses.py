@@ -1,4 +1,4 @@
-"""Split a text into sentences of known words, each with its classes and its negation."""
+"""Split a text into sentences of known words, each with its word classes and its negation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_GAP = 260
 _NEGATION_REACH = 70
 _BACKWARD_REACH = 32
 
-# Whether a sentence ends between two known words. Hard-wrapped lines continue a sentence.
+# Matches the text between two known words if a sentence ends there. A line break alone is no end.
 _BOUNDARY = re.compile(
     r"[.!?;]['\")\]*_`]{0,3}\s|[。！？]|\n[ \t]*\n|\n[ \t]*(?:[-*+•#>|]|\d{1,3}[.)])[ \t]"
     r"|<!--|-->|\n[ \t]*[\[<]"
@@ -32,7 +32,10 @@ _LIST = re.compile(r" (?:or|nor|oder|ou|o|of|ni|y|e|et|und|and) ")
 
 @dataclass(slots=True, eq=False)
 class Word:
-    """A known word: character offsets in its view, classes, and whether it is negated."""
+    """A word of the lexicon in a text.
+
+    The offsets count characters of the view. `classes` are bits of `concepts.C`.
+    """
 
     start: int
     end: int
@@ -41,7 +44,11 @@ class Word:
 
 
 def sentences(text: str, *, joined: bool = False) -> Iterator[list[Word]]:
-    """Yield the sentences of `text` (folded) with known words, at most MAX_WORDS in each."""
+    """Yield the known words of each sentence of `text`, at most MAX_WORDS per sentence.
+
+    `text` must be folded. With `joined`, it has no spaces between its words. Sentences without
+    known words are omitted.
+    """
     sentence: list[Word] = []
     for word in _words(text, joined=joined):
         if sentence:
@@ -69,11 +76,12 @@ def _words(text: str, *, joined: bool) -> Iterator[Word]:
     previous: Word | None = None
     for start, end, classes in found:
         if start < reached:
-            # Inside an address or a longer word: Latin words and others may not overlap.
+            # Skip words inside an address or a longer word: Latin and other matches may not
+            # overlap.
             continue
         reached = end
         if classes & _ADDRESS and not classes & _SHADY and data[max(0, start - 2) : start] == b"](":
-            # The target of a link in prose is where readers go, not where data goes.
+            # Skip the target of a link in prose: readers go there, data does not.
             continue
         if ascii_only:
             previous = Word(start, end, classes)
@@ -86,7 +94,7 @@ def _words(text: str, *, joined: bool) -> Iterator[Word]:
 
 
 def _negated(text: str, words: list[Word]) -> list[Word]:
-    """Mark the words that `never`, `without` and so on negate, up to the end of the clause."""
+    """Mark the words that a negation (`never`, `without`) covers, up to the end of its clause."""
     for index, word in enumerate(words):
         if not word.classes & NEG:
             continue

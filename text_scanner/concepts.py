@@ -1,4 +1,4 @@
-"""The classes of words that rules consist of, such as actors, actions, objects and secrecy."""
+"""Define the word classes that rules use, such as actors, actions, objects and secrecy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntFlag, auto
 
 
 class C(IntFlag):
-    """One bit for each class of words; a word may belong to several."""
+    """One bit for each word class. A word may belong to several classes."""
 
     NEG = auto()
     NEG_AFTER = auto()

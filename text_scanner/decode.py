@@ -67,7 +67,7 @@ _REVERSED = compile_linear(r"\b(?:" + "|".join(w[::-1] for w in _KNOWN) + r")\b"
 
 
 def decoded_views(content: str) -> Iterator[View]:
-    """Yield one view for each encoding with readable text in `content`."""
+    """Yield one view for each encoding, such as base64, that has readable text in `content`."""
     data = content.encode("utf-8", "replace")
     if _ANY_BASE64.search(data):
         yield from _view(
@@ -89,7 +89,7 @@ def decoded_views(content: str) -> Iterator[View]:
 
 
 def turned_views(folded: View) -> Iterator[View]:
-    """Yield views of ROT13 and reversed lines, if some of their words look like it."""
+    """Yield views of ROT13 and of reversed lines, if `folded` has words that suggest them."""
     for kind, pattern, turn in (
         ("ROT13", _ROT13, lambda line: codecs.encode(line, "rot13")),
         ("reversed text", _REVERSED, lambda line: line[::-1]),
@@ -132,7 +132,7 @@ def _each(
 
 
 def readable(text: str) -> bool:
-    """Whether decoded text is language and not noise."""
+    """Return whether `text`, the result of decoding, is language and not noise."""
     sample = text[:4000]
     good = sum(character.isprintable() or character in "\n\t\r" for character in sample)
     return (

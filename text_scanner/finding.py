@@ -1,4 +1,4 @@
-"""The findings of the scanner, merged and limited in number."""
+"""Turn hits of the checks into findings, merged and limited in number."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ Severity = Literal["note", "warning", "danger"]
 RANK: dict[str, int] = {"note": 0, "warning": 1, "danger": 2}
 MAX_FINDINGS = 200
 MAX_MATCH = 2_000
-"""The maximum length of one finding in characters; a longer part, such as base64, is cut."""
+"""The maximum length of a finding in characters. Longer matches, such as base64, are cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One part of the content, `content[start:end] == match`, and why it is shown."""
+    """One suspicious part of the content: `content[start:end] == match`.
+
+    `description` tells the reviewer why the part is shown.
+    """
 
     pattern: str
     match: str
@@ -27,7 +30,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A finding without its text."""
+    """A finding without its text. `start` and `end` are character offsets in the examined text."""
 
     pattern: str
     description: str
@@ -37,9 +40,10 @@ class Hit:
 
 
 def findings_of(content: str, hits: list[Hit]) -> list[Finding]:
-    """Return `hits` as findings sorted by start, at most MAX_FINDINGS. Merge overlaps of a rule.
+    """Return `hits` as at most MAX_FINDINGS findings, sorted by start.
 
-    If there are too many, notes are dropped before alarms, and the last finding has their number.
+    Overlapping hits of one rule become one finding. If there are too many findings, notes are
+    omitted before alarms, and the last finding reports the number of omitted ones.
     """
     merged = _merge(hits)
     left_out: list[Hit] = []

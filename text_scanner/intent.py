@@ -1,4 +1,4 @@
-"""Apply the rules of intent to a text."""
+"""Apply the rules of intent to the sentences of a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _RULES_BY_MASK_MAX = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A matching rule, from the first to the last word that it needs (offsets in its text)."""
+    """A rule that matches a sentence.
+
+    `start` and `end` are the offsets of the first and the last word that the rule needs.
+    """
 
     rule: Rule
     start: int
@@ -29,7 +32,10 @@ _candidates: dict[tuple[int, bool], tuple[Rule, ...]] = {}
 
 
 def matches(text: str, *, joined: bool = False) -> Iterator[tuple[Match, list[Word]]]:
-    """Yield each rule that matches a sentence of `text` (folded), with the sentence."""
+    """Yield (match, words of the sentence) for each rule that matches a sentence of `text`.
+
+    `text` must be folded. With `joined`, it has no spaces between its words.
+    """
     count = 0
     previous: list[Word] = []
     for sentence in sentences(text, joined=joined):

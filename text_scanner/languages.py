@@ -1,7 +1,7 @@
-"""The same classes of words in other languages, for the main rules: override, conceal, send, approve.
+"""The words of the main rules (override, conceal, send, approve) in other languages.
 
-Latin scripts are matched as whole words, other scripts as stems anywhere, because Chinese and
-Japanese have no spaces between words.
+Words in Latin script are matched as whole words. Words in other scripts are stems that match
+anywhere, because Chinese and Japanese have no spaces between words.
 """
 
 # ruff: noqa: E501

@@ -31,7 +31,7 @@ class _Trie:
 
 
 class Lexicon:
-    """All words as one expression, and the classes of each word."""
+    """All known words, compiled to expressions, with the classes of each word."""
 
     def __init__(self) -> None:
         self._exact: dict[str, int] = {}
@@ -64,11 +64,14 @@ class Lexicon:
             self._exact[key] = self._exact.get(key, 0) | bit
 
     def knows(self, word: str) -> bool:
-        """Whether `word` (folded, Latin letters) has a class."""
+        """Return whether `word` is known. It must be folded and in Latin letters."""
         return self._classes(word.encode("ascii", "replace")) != 0
 
     def words(self, text: bytes, *, ascii_only: bool) -> Iterator[tuple[int, int, int]]:
-        """(start, end, classes) in byte offsets, in order."""
+        """Yield (start, end, classes) of each known word in the UTF-8 `text`, in byte offsets.
+
+        `ascii_only` skips the words of other scripts. They come after all Latin words.
+        """
         for match in self._words.finditer(text):
             start, end = match.span()
             yield start, end, self._classes(text[start:end])
@@ -78,7 +81,7 @@ class Lexicon:
                 yield start, end, self._plain.get(text[start:end].decode(), 0)
 
     def joined(self, text: bytes) -> Iterator[tuple[int, int, int]]:
-        """Like `words`, for letters without spaces, as in `ignorepreviousrules`."""
+        """Yield the same as `words` for a text without spaces, such as `ignorepreviousrules`."""
         for match in self._joined.finditer(text):
             start, end = match.span()
             yield start, end, self._classes(text[start:end])
@@ -97,21 +100,27 @@ class Lexicon:
 
 
 def _entries(block: str) -> Iterator[str]:
-    """Yield the entries of a block. `(no|without) (asking|approval)` means each combination."""
+    """Yield the entries of a block of words.
+
+    `(no|without) (asking|approval)` stands for each combination.
+    """
     for entry in re.sub(r"\|\s+", "|", block).replace("\n", " ").split(","):
         choices = [part.strip("()").split("|") for part in re.findall(r"\([^)]*\)|[^()]+", entry)]
         yield from ("".join(parts) for parts in itertools.product(*choices))
 
 
 def _bits(concept: C, foreign: bool) -> int:
-    # In other languages, the word alone does not distinguish "must not" from "not".
+    # A foreign negation word alone does not distinguish "must not" from "not".
     if foreign and concept is C.NEG:
         return int(C.NEG | C.PROHIBIT)
     return int(C.PRIOR | C.PRIOR_STRONG) if foreign and concept is C.PRIOR else int(concept)
 
 
 def _key(entry: str) -> str:
-    """`entry` with single spaces between its parts. Marks before it (.env, --registry) are kept."""
+    """Return `entry` with single spaces between its words.
+
+    Marks before the first word (.env, --registry) are kept.
+    """
     body = entry.lstrip(_MARKS)
     return entry[: len(entry) - len(body)] + " ".join(_NOT_WORD.sub(" ", body).split())
 
@@ -121,7 +130,7 @@ def _longest_first(entry: str) -> tuple[int, str]:
 
 
 def _trie(entries: list[str]) -> _Trie:
-    """Build a trie of the entries by words, so that entries with the same start share it."""
+    """Return a trie of the entries by words: entries with the same first words share a branch."""
     root = _Trie()
     for entry in entries:
         mark = entry[: len(entry) - len(entry.lstrip(_MARKS))]
@@ -139,7 +148,7 @@ def _trie(entries: list[str]) -> _Trie:
 
 
 def _trie_source(node: _Trie, *, first: bool = True) -> str:
-    # Whole words before stems and longer before shorter words: RE2 takes the first match.
+    # Put whole words before stems and longer words before shorter ones: RE2 takes the first match.
     branches = []
     for word in sorted(node.words, key=lambda word: (word.endswith("*"), -len(word), word)):
         source = re.escape(word.rstrip("*")) + ("[a-z]*" if word.endswith("*") else "")
@@ -158,5 +167,5 @@ def _trie_source(node: _Trie, *, first: bool = True) -> str:
 
 @cache
 def lexicon() -> Lexicon:
-    """Return the single lexicon, built at the first scan, which takes a tenth of a second."""
+    """Return the one lexicon of the process. Its construction takes a tenth of a second."""
     return Lexicon()

@@ -1,10 +1,10 @@
-"""Estimate how much a passage reads like an attack, with a linear model that was trained on texts.
+"""Estimate how much a passage reads like an attack, with a linear model.
 
-It finds attacks that no list of phrases can predict: standing orders, claims of consent and hidden
-exceptions in everyday words. `likeness.tsv` contains its weights, which
+The model finds attacks that no list of phrases can predict: standing orders, claims of consent and
+hidden exceptions in everyday words. `likeness.tsv` contains its weights, which
 `tests/text_scanner/train.py` computes from the labelled texts in its directory. The features of a
 sentence are its words, cut to six letters, and pairs of words that are neighbours or have one word
-between them. Three consecutive sentences are judged together.
+between them. The model judges three consecutive sentences together.
 """
 
 from __future__ import annotations
@@ -21,30 +21,32 @@ from pathlib import Path
 from text_scanner.finding import Hit, Severity
 
 CUT = 6
-"""How many letters of a word are used; the rest is mostly grammar."""
+"""The number of letters of a word that count. The rest is mostly grammar."""
 TOGETHER = 3
-"""How many sentences are judged together."""
+"""The number of consecutive sentences in one passage."""
 LEAST = 5
-"""The minimum number of known features; with fewer, a passage cannot be judged."""
+"""The minimum number of known features. A passage with fewer cannot be judged."""
 SURE = 15
-"""With fewer known features, a low score is weak evidence: the rules are tried all the same."""
+"""Below this number of known features, a low score is weak evidence, and the rules run as well."""
 FLOOR = 200.0
-"""The minimum norm (squared) of a passage, because few words are weak evidence."""
+"""The minimum squared norm of a passage's features, because few words are weak evidence."""
 MAX_WORDS = 120
-"""How many words of a sentence are used, because lists and tables have no full stop."""
+"""The number of words of a sentence that count: lists and tables have no full stop."""
 PATTERN = "reads-like-an-attack"
 DESCRIPTION = "Reads like text that steers an agent against its user"
 ALARM = 0.46
 ALARM_STEP = 0.1
 ALARM_MOST = 0.95
 FEW = 4
-"""A text of FEW passages alarms above ALARM; each doubling adds ALARM_STEP, up to ALARM_MOST."""
+"""The limit is ALARM for FEW passages. Each doubling adds ALARM_STEP, up to ALARM_MOST."""
 DANGER = 0.8
 MOST = 40
-"""How many passages of one text are reported, with the highest scores first."""
+"""The maximum number of passages that are reported for one text, highest scores first."""
 DOUBT = 0.1
-"""Below this score no rule is tried, unless a passage is short. This is the case for one in two
-hundred of 520 attacks that a rule finds, and for nine in ten ordinary passages."""
+"""The rules do not run on passages below this score, except on short ones.
+
+One in two hundred of 520 attacks that a rule finds is below it, and nine in ten ordinary passages.
+"""
 WEIGHTS = Path(__file__).with_name("likeness.tsv")
 SCALE = 1000
 
@@ -57,7 +59,7 @@ _WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """text[start:end] and its features."""
+    """The sentence text[start:end] with its features."""
 
     start: int
     end: int
@@ -66,9 +68,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """text[start:end] reads like an attack with probability `score`; `worst` is its sentence.
+    """The probability `score` that the passage text[start:end] is an attack.
 
-    `known` is the number of its features that the model knows.
+    `worst` has the offsets of the sentence with the highest weight. `known` is the number of the
+    passage's features that the model knows.
     """
 
     start: int
@@ -79,15 +82,17 @@ class Likeness:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the rules are tried on it: a doubt, or so few known words that the score says
-        little."""
+        """Return whether the rules should run on the passage.
+
+        This is the case for a high score, and for too few known words to trust the score.
+        """
         return self.score > DOUBT or self.known < SURE
 
 
 def like_attacks(passages: list[Likeness]) -> Iterator[Hit]:
-    """Yield those of a text's passages that read like an attack.
+    """Yield a hit for each passage of a text that reads like an attack.
 
-    A long text has more such passages by chance, so the limit rises with their number.
+    Chance finds more such passages in a long text, so the limit rises with the number of passages.
     """
     alarm = min(ALARM_MOST, ALARM + ALARM_STEP * math.log2(max(1.0, len(passages) / FEW)))
     alarming = sorted((p for p in passages if p.score > alarm), key=lambda p: -p.score)
@@ -97,7 +102,7 @@ def like_attacks(passages: list[Likeness]) -> Iterator[Hit]:
 
 
 def only_doubtful(text: str, passages: list[Likeness]) -> str:
-    """Return `text` with blanks instead of all characters outside its doubtful passages."""
+    """Return `text` with blanks in place of everything outside the doubtful passages."""
     parts, at = [], 0
     for passage in passages:
         if not passage.is_doubtful:
@@ -111,7 +116,7 @@ def only_doubtful(text: str, passages: list[Likeness]) -> str:
 
 
 def sentence_features(text: str) -> set[str]:
-    """The features of one folded sentence."""
+    """Return the features of one folded sentence: words and pairs of words."""
     words = [word[:CUT] for word in _WORD.findall(text)[:MAX_WORDS]]
     features = set(words)
     features.update(map(" ".join, pairwise(words)))
@@ -120,7 +125,7 @@ def sentence_features(text: str) -> set[str]:
 
 
 def sentences_of(text: str) -> Iterator[Sentence]:
-    """Yield the sentences of a folded text that have words."""
+    """Yield each sentence of a folded text that has words."""
     for found in _SENTENCE.finditer(text):
         features = sentence_features(found[0])
         if features:
@@ -129,9 +134,9 @@ def sentences_of(text: str) -> Iterator[Sentence]:
 
 
 def passages_of(text: str) -> list[Likeness]:
-    """Return the passages of a folded text.
+    """Return the passages of a folded text with their scores.
 
-    A passage is TOGETHER consecutive sentences, or the whole of a shorter text.
+    A passage is a window of three consecutive sentences (TOGETHER). A shorter text is one passage.
     """
     weigh = _model().weigh
     window: list[_Weighed] = []
@@ -156,7 +161,7 @@ def passages_of(text: str) -> list[Likeness]:
 
 
 _Weighed = tuple[int, int, float, float, int]
-"""A sentence: start, end, the sum of its weights, the sum of their squares, and their number."""
+"""A sentence: start, end, sum of its weights, sum of their squares, number of known features."""
 
 
 def _judge(window: list[_Weighed], found: list[Likeness]) -> None:
@@ -176,7 +181,10 @@ def _judge(window: list[_Weighed], found: list[Likeness]) -> None:
 
 
 class _Model:
-    """The weights, with words as numbers, so that a pair is one number and not a new string."""
+    """The weights of the model.
+
+    Words have numbers, so that a pair is a number and not a new string.
+    """
 
     def __init__(self, lines: list[str]) -> None:
         first, *rest = lines
@@ -197,10 +205,10 @@ class _Model:
         return pair if len(others) == 1 else -pair
 
     def weigh(self, words: list[str]) -> tuple[float, float, int]:
-        """Return the sum of a sentence's weights, the sum of their squares, and their number."""
+        """Return (sum of a sentence's weights, sum of their squares, number of known features)."""
         number_of = self._words.get
         numbers = [number_of(word[:CUT], _UNKNOWN) for word in words[:MAX_WORDS]]
-        # Pairs with an unknown word are never found; a look-up is cheaper than skipping them.
+        # Do not skip pairs with an unknown word: a look-up that finds nothing is cheaper.
         pairs = [_SPAN * first + second for first, second in pairwise(numbers)]
         apart = zip(numbers, numbers[2:], strict=False)
         gaps = [-_SPAN * first - second for first, second in apart]

@@ -1,4 +1,4 @@
-"""The scanner's regular expressions: RE2 for UTF-8 bytes, with time linear in the text."""
+"""Compile the scanner's regular expressions with RE2, which takes linear time for any text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _MAX_MEMORY = 64 * 1024**2
 
 
 def compile_linear(source: str | bytes, *, any_case: bool = False) -> Any:
-    """Compile `source` to an RE2 object for bytes. `.` does not match a line break."""
+    """Return `source` as a compiled RE2 expression for UTF-8 bytes.
+
+    `.` does not match a line break. `any_case` ignores case.
+    """
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MAX_MEMORY
@@ -22,7 +25,10 @@ def compile_linear(source: str | bytes, *, any_case: bool = False) -> Any:
 def spans(
     expression: Any, data: bytes, *, ascii_only: bool, limit: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield the first `limit` matches in UTF-8 `data`, as character offsets."""
+    """Yield (start, end) of the first `limit` matches in UTF-8 `data`, in characters.
+
+    `ascii_only` says that bytes and characters have the same offsets.
+    """
     at_byte = at_character = 0
     for count, match in enumerate(expression.finditer(data)):
         if count >= limit:

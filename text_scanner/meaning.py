@@ -1,8 +1,8 @@
-"""Judge the meaning of doubtful passages with the language model of `transformer`.
+"""Correct the scores of doubtful passages with the language model of `transformer`.
 
-The linear model of `likeness` is fast and knows words. The language model is slow and knows how
-words belong together, so it reads only some passages. Both scores together decide. numpy and the
-weights are imported at the first passage, because they take 0.2 s.
+The linear model of `likeness` is fast and judges words. The language model is slow and judges how
+words belong together, so it reads only some passages. The new score combines both. numpy and the
+weights are imported at the first passage, because the import takes 0.2 s.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from importlib import import_module
 from text_scanner.likeness import LEAST, Likeness
 
 MOST_READ = 12
-"""How many passages of a text are read, with the highest scores first."""
+"""The maximum number of passages of a text that the model reads, highest scores first."""
 WORDS = 0.6
 MEANING = 0.5
 BIAS = -0.1
-"""The logit is WORDS * that of the linear model + MEANING * that of the language model + BIAS."""
+"""The new logit is WORDS * linear model + MEANING * language model + BIAS."""
 HARMLESS = 0.06
 CLEAR = 0.95
-"""Below HARMLESS and above CLEAR, the language model is too unsure to change the result."""
+"""Between HARMLESS and CLEAR, the language model may change the score of the linear model."""
 LONG = 450
-"""In a passage of more characters the part around the most suspicious sentence is read."""
+"""Of a passage with more characters, the model reads the part around the worst sentence."""
 BEFORE = 100
 CERTAIN = 0.001
 
 
 def read_closely(text: str, passages: list[Likeness], *, is_content: bool) -> list[Likeness]:
-    """Return the `passages` of a folded text, with new scores for those that were read.
+    """Return `passages` of a folded text, with new scores for the passages that the model read.
 
-    A passage is read unless the linear model is sure. One of too few known words is read too, but
-    not in a form of the text that is not the content itself: that is often not language.
+    The model reads the passages of which the linear model is unsure. If `is_content`, it also reads
+    those with too few known words. Other views of the content, such as decoded parts, often contain
+    no language.
     """
     chosen = [
         one

@@ -1,7 +1,7 @@
-"""Distinguish an attack from a text that only quotes one for people, which becomes a note.
+"""Distinguish an attack from a text that quotes or describes one. The latter becomes a note.
 
-Only the part itself is examined, not the whole document: either the match is in quotation marks
-next to words of teaching or testing, or the sentence describes what attackers do.
+Only the text around the match is examined, not the whole document: either the match is in quotation
+marks next to words of teaching or testing, or the sentence describes what attackers do.
 """
 
 # Long expressions stay on one line each, so that they can be searched for.
@@ -41,7 +41,10 @@ _TEACH_LINE = re.compile(
 
 
 def mentioned(text: str, match: Match, sentence: list[Word]) -> bool:
-    """Whether the folded `text` only describes `match`."""
+    """Return whether the text at `match` quotes or describes an attack and is not an attack itself.
+
+    `text` must be folded. `sentence` has the known words around the match.
+    """
     quote = _quote_around(text, match.start, match.end)
     if quote is not None:
         return _taught(text, quote, sentence)
@@ -49,7 +52,10 @@ def mentioned(text: str, match: Match, sentence: list[Word]) -> bool:
 
 
 def taught(text: str, start: int, end: int) -> bool:
-    """Whether text[start:end] (folded) is quoted next to words of teaching or testing."""
+    """Return whether text[start:end] is a quotation next to words of teaching or testing.
+
+    `text` must be folded.
+    """
     quote = _quote_around(text, start, end)
     if quote is None:
         return False
@@ -79,7 +85,10 @@ def _taught(text: str, quote: tuple[int, int], sentence: list[Word]) -> bool:
 
 
 def _lead(text: str, at: int) -> str:
-    """The nearest line above that ends in a colon or is a heading: the title of a list."""
+    """Return the title of the list at `at`: the nearest heading or line with a final colon above.
+
+    Returns "" if there is none.
+    """
     for line in reversed(text[max(0, at - _LEAD_REACH) : at].split("\n")[:-1]):
         stripped = line.strip()
         if stripped.startswith("#") or stripped.endswith((":", ":**")):
@@ -103,7 +112,7 @@ def _attackers_do(text: str, match: Match, sentence: list[Word]) -> bool:
             and word.start <= match.end
             and not _THEREFORE.search(text, subject.end, max(subject.end, match.start))
         ):
-            # "a message" is ambiguous; it counts as an attacker if the sentence then refuses it.
+            # "a message" is ambiguous. It counts as an attacker if the sentence then refuses it.
             strong = text[subject.start : subject.end] not in _WEAK
             if strong or refused:
                 return True
@@ -143,7 +152,10 @@ _SINGLE_CLOSE = re.compile(r"(?<=\S)'(?:$|[\s.,;:)!?\]])")
 
 
 def _quote_around(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """(start, end) of the quotation that contains text[start:end], within its paragraph."""
+    """Return (start, end) of the quotation around text[start:end], None if there is none.
+
+    Only the same paragraph is searched.
+    """
     low = max(text.rfind("\n\n", max(0, start - _REACH), start), start - _REACH, 0)
     high = text.find("\n\n", end, end + _REACH)
     high = min(len(text), end + _REACH) if high < 0 else high

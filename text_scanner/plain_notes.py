@@ -1,7 +1,6 @@
-"""Patterns of a few words that are findings on their own, without a rule or the model.
+"""Find phrases and addresses that are findings on their own, without a rule or the model.
 
-A phrase that leaves out a question or sets instructions aside is a warning, and an address is a
-note.
+A phrase that omits a question or sets instructions aside is a warning. An address is a note.
 """
 
 from __future__ import annotations
@@ -60,7 +59,10 @@ _REACH = 120
 
 
 def phrase_hits(text: str) -> Iterator[Hit]:
-    """Yield the phrases in the folded `text`. One that is harmless in its sentence is a note."""
+    """Yield a hit for each phrase and address in the folded `text`.
+
+    A phrase that is harmless in its sentence becomes a note.
+    """
     for hit in shape_hits(text, PHRASES):
         yield replace(hit, severity="note") if _is_harmless(text, hit) else hit
     yield from shape_hits(text, ADDRESSES)

@@ -1,4 +1,4 @@
-"""Combine the views of a text and the checks."""
+"""Run all checks on a text and on its decoded and normalised forms."""
 
 from __future__ import annotations
 
@@ -22,16 +22,20 @@ _DEPTH = 2
 
 
 def scan(content: str) -> list[Finding]:
-    """Return the parts of `content` to review, sorted by start; at most MAX_FINDINGS.
+    """Return the parts of `content` that a person should review, sorted by start.
 
-    Never raises, for any text. It helps the reviewer and is not a security boundary: see
+    The list has at most MAX_FINDINGS entries. The function accepts any text and never raises an
+    exception. The scan helps the reviewer and is not a security boundary: see
     docs/guides/memory-scanner.md.
     """
     return findings_of(content, [hit for hit in _hits(content, _DEPTH) if hit.end > hit.start])
 
 
 def detect_suspicious_patterns(content: str) -> list[dict[str, str]]:
-    """`scan` as dictionaries with `pattern`, `match`, `description` and `severity`."""
+    """Return the findings of `scan` as dictionaries.
+
+    The keys are `pattern`, `match`, `description` and `severity`.
+    """
     return [
         {
             "pattern": finding.pattern,
@@ -77,7 +81,10 @@ def _rule_hit(text: str, match: Match, sentence: list[Word]) -> Hit:
 
 
 def _unless_mentioned(hit: Hit, ruled: list[Hit]) -> Hit:
-    """Lower a passage to a note if all rules in it match text that only describes an attack."""
+    """Return `hit`, with severity "note" if all rule hits inside it are notes.
+
+    A rule hit is a note if its text quotes or describes an attack.
+    """
     within = [rule.severity for rule in ruled if rule.start < hit.end and rule.end > hit.start]
     return replace(hit, severity="note") if within and set(within) == {"note"} else hit
 

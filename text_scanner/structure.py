@@ -1,4 +1,4 @@
-"""Patterns that can contain instructions or data: comments, images, role marks, commands."""
+"""Find structures that can hide instructions or data: comments, images, role marks, commands."""
 
 # Long expressions stay on one line each, so that they can be searched for.
 # ruff: noqa: E501
@@ -17,7 +17,7 @@ _MAX_HITS = 300
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An expression for the folded text. Every match contains one of the substrings `hints`."""
+    """An expression for folded text. Each match contains one of the strings `hints`."""
 
     pattern: str
     description: str
@@ -303,7 +303,7 @@ SHAPES: tuple[Shape, ...] = (
 
 
 def shape_hits(text: str, shapes: tuple[Shape, ...] = SHAPES) -> Iterator[Hit]:
-    """Yield the shapes in the folded `text`."""
+    """Yield a hit for each of `shapes` that occurs in the folded `text`."""
     data: bytes | None = None
     for shape in shapes:
         if not any(hint in text for hint in shape.hints):

@@ -1,4 +1,4 @@
-"""Fold each character for the matcher: lower case, without accents, width and style variants.
+"""Fold each character for matching: lower case, no accents, no width and style variants.
 
 Almost every character becomes exactly one character, so that offsets stay the same. `views.py`
 handles characters that disappear (invisible ones) or become several (ligatures).
@@ -14,7 +14,7 @@ _STYLE |= {"\u00a0": " ", "\u3000": " ", "‐": "-", "‑": "-", "–": "-", "�
 
 
 class _Fold(dict[int, int]):
-    """A table for str.translate that fills itself, with at most one entry per character."""
+    """A table for str.translate that computes an entry when a character first occurs."""
 
     def __missing__(self, code: int) -> int:
         folded = self[code] = _fold_one(code)
@@ -43,5 +43,8 @@ _TABLE = _Fold()
 
 
 def fold(text: str) -> str:
-    """Fold `text` for matching. The result has the same length, character by character."""
+    """Return `text` in lower case, without accents, width and style variants.
+
+    The result has the same length, so its offsets are those of `text`.
+    """
     return text.lower() if text.isascii() else text.translate(_TABLE)

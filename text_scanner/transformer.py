@@ -1,4 +1,4 @@
-"""A small language model that estimates how likely a text steers an agent against its user.
+"""Estimate with a small language model how likely a text steers an agent against its user.
 
 `meaning.npz` contains the layers that `tests/text_scanner/fine_tune.py` trained for this, and the
 weights of the result.
@@ -16,7 +16,10 @@ WEIGHTS = Path(__file__).with_name("meaning.npz")
 
 
 def logits(texts: list[str]) -> list[float]:
-    """For each folded text how likely it steers an agent against its user, as a logit."""
+    """Return for each text, as a logit, how likely it steers an agent against its user.
+
+    The texts must be folded.
+    """
     if not texts:
         return []
     model = _model()

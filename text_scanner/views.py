@@ -1,4 +1,4 @@
-"""Other forms of a text: without invisible characters, in Latin letters, decoded.
+"""Create other forms of a text: without invisible characters, in Latin letters, decoded.
 
 A view records which part of the content each of its characters comes from, so that a finding in a
 view can be shown in the content.
@@ -20,7 +20,10 @@ from text_scanner.text import fold
 
 
 class Piece(NamedTuple):
-    """text[start:end] of a view comes from content[origin:origin_end]; `exact`: one to one."""
+    """The part content[origin:origin_end] that became text[start:end] of a view.
+
+    `exact` says that each character comes from one character.
+    """
 
     start: int
     end: int
@@ -31,7 +34,10 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class View:
-    """A folded text, its kind ("" for the content itself), and its origin in the content."""
+    """A folded form of the content that the checks examine.
+
+    `kind` is "" for the content itself. `pieces` locate each part of the text in the content.
+    """
 
     text: str
     kind: str = ""
@@ -42,13 +48,13 @@ class View:
 
     @property
     def data(self) -> bytes:
-        """The text in UTF-8."""
+        """Return the text in UTF-8."""
         if self._data is None:
             self._data = self.text.encode("utf-8", "replace")
         return self._data
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """The part of the content that text[start:end] comes from."""
+        """Return (start, end) of the part of the content that text[start:end] comes from."""
         if not self.pieces:
             return start, end
         if not self._starts:
@@ -62,7 +68,7 @@ class View:
 
 
 class Builder:
-    """Builds a view from pieces."""
+    """Builds a view from parts of the content."""
 
     def __init__(self, kind: str, *, joined: bool = False) -> None:
         self._kind = kind
@@ -115,7 +121,10 @@ _SEPARATOR = "\n\n"
 
 
 def plain_view(content: str) -> View:
-    """The content folded, without invisible characters."""
+    """Return the view of `content` that all checks read.
+
+    It has no invisible characters and is folded by `text.fold`: lower case, no accents.
+    """
     data = content.encode("utf-8", "replace")
     if not _ANY_ODD.search(data):
         return View(fold(content))
@@ -131,7 +140,7 @@ def plain_view(content: str) -> View:
 
 
 def derived_views(plain: View) -> Iterator[View]:
-    """Yield further forms of the lines of a folded view that contain disguised letters."""
+    """Yield views of the lines of `plain` with disguised letters, in plain letters."""
     text, data = plain.text, plain.data
     if not text.isascii() and _LOOKALIKE.search(text):
         yield from _lines(
@@ -165,7 +174,7 @@ def _read_leet_l(line: str) -> str:
 
 
 def _leet(text: str) -> bool:
-    """Whether three known words appear when digits are read as letters."""
+    """Return whether three known words appear when digits are read as letters."""
     known = set()
     for found in _LEET.finditer(text):
         word = found[0]
@@ -183,7 +192,10 @@ def _leet(text: str) -> bool:
 def _lines(
     plain: View, kind: str, pattern: re.Pattern[str], change: Callable[[str], str]
 ) -> Iterator[View]:
-    """Yield a view of the changed lines, if any, in which `pattern` is found."""
+    """Yield one view of the lines that match `pattern`, each replaced by the result of `change`.
+
+    Yields nothing if no line matches.
+    """
     builder = Builder(kind)
     text = plain.text
     reached = 0
@@ -205,7 +217,7 @@ def _lines(
 
 
 def _spaced(plain: View) -> Iterator[View]:
-    """`i g n o r e`: join the letters of a part, to find known words in it."""
+    """Yield a view of spaced-out words such as `i g n o r e`, with their letters joined."""
     builder = Builder("spaced-out letters", joined=True)
     for found in _SPACED.finditer(plain.text):
         letters = re.sub(r"[^a-z0-9]", "", found[0])

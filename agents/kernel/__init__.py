@@ -1,1 +1,1 @@
-"""The parts that every run needs, and the protocol of features. It names no feature."""
+"""The parts that every run needs, and the protocol of features. The kernel names no feature."""

@@ -1,9 +1,9 @@
 """Run third-party code outside the engine. It can hang or raise, and the engine continues.
 
-Coroutines run on an event loop in a daemon thread, so that a client that they keep open remains
+Coroutines run on an event loop in a daemon thread, so that a client which they keep open remains
 usable. Each function runs on a daemon thread. A function cannot be killed: if it hangs, it keeps
-its thread, and if too many hang, no other is started. Each kind of code has its own `Beside`, so a
-kind that hangs does not affect others.
+its thread, and if too many hang, no other function is started. Each kind of code has its own
+`Beside`, so code that hangs does not affect other kinds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from django.db import connections
 from sandbox.cancellation import Cancellation
 
 MAX_HANGING = 16
-"""The limit of functions of one kind that exceed their time limit and hold a thread."""
+"""The maximum number of functions of one kind that hang: they exceed their time and hold a thread.
+"""
 
 
 Here = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
@@ -29,11 +30,11 @@ Here = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
 
 
 class TooManyHang(Exception):
-    """The function was not called: earlier calls hold all threads."""
+    """The function was not called, because earlier calls hold all threads."""
 
 
 class Beside:
-    """The threads and the event loop for one kind of code, created when they are needed."""
+    """Runs one kind of code. Its threads and its event loop are created when they are needed."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -42,10 +43,10 @@ class Beside:
         self.hanging: set[threading.Thread] = set()
 
     async def call(self, function: Callable[..., Any], *arguments: Any, seconds: float) -> Any:
-        """Call `function(*arguments)`, and await it if it is a coroutine function.
+        """Return the result of `function(*arguments)`, awaited for a coroutine function.
 
         Raises its exception, `TimeoutError` after `seconds`, and `TooManyHang`. If the caller is
-        cancelled, a coroutine is cancelled, too; a function continues, and its result is lost.
+        cancelled, a coroutine is cancelled too. A function continues, and its result is lost.
         """
         if inspect.iscoroutinefunction(function):
             running = _contained(function, arguments)
@@ -63,10 +64,10 @@ class Beside:
     def wait(
         self, function: Callable[[], Any], *, seconds: float, cancel: Cancellation | None = None
     ) -> Any:
-        """Call `function()` and block until it ends.
+        """Call `function()`, block until it ends, and return the result.
 
         Raises its exception, `TooManyHang`, and `TimeoutError` after `seconds` or a cancellation.
-        The function continues then, and its result is lost.
+        In the latter case the function continues, and its result is lost.
         """
         result, over, thread = self._start(function, ())
         forget = cancel.on_cancel(lambda: _cancel(result)) if cancel else None
@@ -115,11 +116,12 @@ class Beside:
         seconds: float,
         visible: tuple[type[Exception], ...] = (),
     ) -> Any:
-        """Await `function(here)` on the event loop of this kind of code.
+        """Await `function(here)` on the event loop of this kind of code, and return the result.
 
-        `await here(make)` awaits `make()` in the task of the caller, and returns its result. The
-        function gets its exceptions of the types `visible`. Others are raised here, and cancel the
-        function. Also raises its own exceptions, and `TimeoutError` after it has run for `seconds`.
+        `await here(make)` awaits `make()` in the task of the caller, and returns its result. If
+        `make()` raises an exception of the types `visible`, the function receives it. Any other
+        exception is raised here and cancels the function. Also raises the function's own
+        exceptions, and `TimeoutError` after the function has run for `seconds`.
         """
         loop = asyncio.get_running_loop()
         requests: asyncio.Queue[tuple[Callable[[], Awaitable[Any]], Future[Any]]] = asyncio.Queue()
@@ -191,7 +193,7 @@ async def _contained(function: Callable[..., Any], arguments: tuple[Any, ...]) -
     try:
         return await function(*arguments)
     except (SystemExit, KeyboardInterrupt) as error:
-        # These would end the loop that all others share.
+        # Convert exceptions that would end the event loop, which all others share.
         raise _as_exception(error) from error
 
 

@@ -1,8 +1,9 @@
-"""The order of the hooks of all middleware, and the chain of one run.
+"""Put the hooks of all middleware in order, and build the chain of a run.
 
 A feature gives each hook a place in its `apps.py`, for example `middleware_order = {"retries": 900,
-"stuck.after_model": 200}`: the name of a middleware alone applies to all its hooks. Lower numbers
-come first; of wraps, they are the outer ones. Two middleware cannot have the same place for a hook.
+"stuck.after_model": 200}`. The name of a middleware without a hook applies to all its hooks. Hooks
+with lower numbers run first; wraps with lower numbers are outside of those with higher numbers. Two
+middleware cannot have the same place for a hook.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ from agents.kernel.park import End
 from agents.kernel.tool_calls import ToolResult
 
 ToolFailure = Callable[[ToolCallRequest, Exception, ToolResult | None], ToolResult]
-"""(call, the exception of a wrap, the result that it got): the result of the call. It raises
-exceptions that are not errors of the wrap."""
+"""Returns the result of a call whose wrap has raised an exception.
+
+The arguments are the call, the exception, and the result that the wrap received. Exceptions that
+are not errors of the wrap are raised.
+"""
 
 HOOKS = (
     "before_agent",
@@ -46,7 +50,7 @@ HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The middleware of each hook, in its order. Runs with the same middleware share a chain."""
+    """The middleware of each hook in order. Runs with the same middleware share a chain."""
 
     before_agent: tuple[Middleware, ...] = ()
     before_model: tuple[Middleware, ...] = ()
@@ -59,7 +63,7 @@ class Chain:
     close: tuple[Middleware, ...] = ()
 
     def model_handler(self, run: RunContext, handler: ModelHandler) -> ModelHandler:
-        """Return `handler` inside all wraps."""
+        """Return `handler` inside the wraps of all middleware."""
         for item in reversed(self.wrap_model_call):
             handler = partial(item.wrap_model_call, run, handler=handler)
         return handler
@@ -67,10 +71,10 @@ class Chain:
     def tool_handler(
         self, run: RunContext, handler: ToolHandler, failed: ToolFailure
     ) -> ToolHandler:
-        """Return `handler` inside all wraps.
+        """Return `handler` inside the wraps of all middleware.
 
-        `failed` converts the exception of a wrap to a result, so the outer wraps always get a
-        result.
+        `failed` converts the exception of a wrap to a result, so that the outer wraps always
+        receive a result.
         """
         for item in reversed(self.wrap_tool_call):
             handler = partial(_call_wrap, item, run, handler, failed)
@@ -99,16 +103,19 @@ async def _call_wrap(
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The chain of one claim, and the states that `run.state` returns."""
+    """The chain of a run for one claim, and the states that `run.state` returns."""
 
     chain: Chain
     states: dict[type, Any] = field(default_factory=dict)
     end: End | None = None
-    """The reason why the run cannot be driven."""
+    """The reason why the run cannot be executed, None if it can."""
 
 
 def load(context: LoadContext) -> Loaded:
-    """Let all middleware load their state of a run, in the transaction of its claim."""
+    """Let all middleware load their state of a run, and return the states and the chain.
+
+    Call it in the transaction that claims the run.
+    """
     states: dict[type, Any] = {}
     absent = set()
     missing = context.needs.keys() - {item.name for item in installed()}
@@ -158,7 +165,10 @@ def _chain_without(absent: frozenset[str]) -> Chain:
 
 @lru_cache(maxsize=1)
 def _order() -> Mapping[str, tuple[Middleware, ...]]:
-    """Return the middleware of each hook. Raises `ImproperlyConfigured` if a place is unclear."""
+    """Return the middleware of each hook in order.
+
+    Raises `ImproperlyConfigured` if a place is missing, unknown or used twice.
+    """
     problems = list(order_problems())
     if problems:
         raise ImproperlyConfigured(" ".join(problems))

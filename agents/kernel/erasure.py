@@ -1,10 +1,10 @@
-"""Data that is kept when a thread is erased.
+"""Declare data that stays when a thread is erased.
 
 Most rows of features are deleted with the thread, because they refer to it. If a feature keeps data
 for others, it declares this in the list `KEEPERS` of its module `erasure`.
 
-If rows of a model contain texts of a run, but refer to it with SET_NULL, the model names this field
-in `erased_with`, a tuple: the rows are deleted with the run.
+If rows of a model contain texts of a run, but refer to the run with SET_NULL, the model names this
+field in the tuple `erased_with`: then the rows are deleted with the run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agents.kernel.features import collect
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stays:
-    """An item that is kept. `agent` is the slug of the agent that keeps it."""
+    """An item that stays. `agent` is the slug of the agent that keeps it."""
 
     agent: str
     name: str
@@ -25,16 +25,16 @@ class Stays:
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """A kind of data that a feature keeps of threads."""
+    """One kind of data that a feature keeps of erased threads."""
 
     find: Callable[[str], Sequence[Stays]]
     """Return the items that are kept of a thread and its subagents' threads, by the thread's id."""
     sentence: str
-    """Introduces the list on a page, and ends with a colon."""
+    """The sentence before the list on a page, with a colon at its end."""
     line: str
-    """One line of the terminal, with `{agent}` and `{name}`."""
+    """The line for the terminal, with `{agent}` and `{name}`."""
     page: str
-    """The name of the URL of the page that shows it, with the agent's slug."""
+    """The URL name of the page that shows the item. The URL takes the agent's slug."""
 
 
 def keepers() -> list[Keeper]:

@@ -1,13 +1,11 @@
-"""Features: Django apps that extend Vel, and the discovery of their extensions.
+"""Find features and their extensions.
 
-A feature is an app whose config is a `FeatureConfig`. Its extensions are lists in modules with
-fixed names, for example `middleware.MIDDLEWARE` or `api.urlpatterns`. The part of Vel that uses a
-list reads it with `collect`. No other part of Vel knows the features.
+A feature is a Django app whose config is a `FeatureConfig`. Its extensions are lists in modules
+with fixed names, for example `middleware.MIDDLEWARE` or `api.urlpatterns`. The part of Vel that
+uses a list reads it with `collect`. No other part of Vel knows the features.
 
-Work of features in workers.
-
-Features list periodic work in their `jobs.JOBS`, and parts of a worker with separate threads in
-their `jobs.PARTS`.
+Features list periodic work for workers in their `jobs.JOBS`, and parts of a worker with their own
+threads in their `jobs.PARTS`.
 """
 
 from __future__ import annotations
@@ -27,27 +25,31 @@ logger = logging.getLogger("agents.features")
 
 _added: dict[str, list[str]] = {}
 _absent: set[str] = set()
-"""Modules that features do not have. Python would look for them in all directories each time."""
+"""The modules that features do not have. Python would search all directories for them each time."""
 
 
 class FeatureConfig(AppConfig):
     """The app config of a feature, in its `apps.py`."""
 
     default = False
-    """Django uses the subclass in `apps.py`, not this class, which is imported there too."""
+    """Django must use the subclass in `apps.py`, not this class, which is imported there too."""
     default_auto_field = "django.db.models.BigAutoField"
     declares_settings = True
-    """Its module `settings`, if it has one, lists classes of `agents.kernel.settings`."""
+    """The feature's module `settings` may list classes of `agents.kernel.settings`."""
     order: ClassVar[int] = 1000
-    """The position of its tools and its segment of the prompt: lower numbers come first, equal ones
-    by label."""
+    """The position of the feature's tools and of its segment of the prompt.
+
+    Lower numbers come first, equal ones by label.
+    """
     middleware_order: ClassVar[Mapping[str, int]] = {}
-    """The places of the hooks of its middleware: see `agents.kernel.chain`."""
+    """The places of the hooks of the feature's middleware: see `agents.kernel.chain`."""
     requires: ClassVar[tuple[str, ...]] = ()
-    """Labels of the apps that it needs."""
+    """The labels of the apps that the feature needs."""
     commands: ClassVar[Mapping[str, str]] = {}
-    """Its commands of `vel`, each with one line of help, as literal texts. Their code is in its
-    `cli.py`."""
+    """The feature's commands of `vel`, each with one line of help, as literal texts.
+
+    The code of the commands is in the module `cli`.
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -55,13 +57,13 @@ class FeatureConfig(AppConfig):
             cls.default = True
 
     def ready(self) -> None:
-        """Import its module `checks`, if it has one: system checks register themselves."""
+        """Import the feature's module `checks`, if it exists, to register its system checks."""
         super().ready()
         _import(self, "checks")
 
 
 def features() -> list[FeatureConfig]:
-    """Return the installed features in their order. Django's apps must be loaded."""
+    """Return the installed features in order. Django's apps must be loaded."""
     found = [config for config in apps.get_app_configs() if isinstance(config, FeatureConfig)]
     return sorted(found, key=lambda config: (config.order, config.label))
 
@@ -69,11 +71,11 @@ def features() -> list[FeatureConfig]:
 def feature_modules(
     name: str, *, skip_broken: bool = False
 ) -> Iterator[tuple[FeatureConfig, ModuleType]]:
-    """Import the module `name` of each feature that has one.
+    """Import the module `name` of each feature that has one, and yield (feature, module).
 
     A module that cannot be imported raises `ImproperlyConfigured` with the name of the feature.
-    With `skip_broken` it is logged and left out, for doors whose other pages must remain available;
-    a system check reports it as an error, too.
+    With `skip_broken` such a module is logged and skipped, so that other pages remain available. A
+    system check reports it as an error, too.
     """
     for config in features():
         try:
@@ -90,7 +92,7 @@ def feature_modules(
 def collect(
     module: str, attribute: str, *, skip_broken: bool = False
 ) -> list[tuple[FeatureConfig, Any]]:
-    """Return the entries of the list `attribute` in the module `module` of each feature."""
+    """Return (feature, entry) for each entry of the list `attribute` in the features' `module`."""
     return [
         (config, entry)
         for config, found in feature_modules(module, skip_broken=skip_broken)
@@ -99,21 +101,21 @@ def collect(
 
 
 def add_module(name: str, path: str) -> None:
-    """Let `entries` read the module `path` as the module `name` of an app that is no feature.
+    """Let `entries` read the module `path` as the module `name` of an app that is not a feature.
 
-    Call it in the `ready` of the app.
+    Call this function in the app's `ready`.
     """
     if path not in _added.setdefault(name, []):
         _added[name].append(path)
 
 
 def entries(module: str, attribute: str) -> list[Any]:
-    """Return the entries of `attribute` in the added modules, then those of the features."""
+    """Return the entries of the list `attribute` in added modules, then those of the features."""
     return added_entries(module, attribute) + [entry for _, entry in collect(module, attribute)]
 
 
 def added_entries(module: str, attribute: str) -> list[Any]:
-    """Return the entries of `attribute` in the added modules only."""
+    """Return the entries of the list `attribute` in added modules only."""
     return [
         entry
         for path in _added.get(module, ())
@@ -154,7 +156,7 @@ setting_changed.connect(_forget, dispatch_uid="agents.kernel.features")
 
 @dataclass(frozen=True, slots=True)
 class Preload:
-    """Modules that all workers need, or some installations only.
+    """Modules that all workers need, or the workers of some installations.
 
     A cluster imports them once, before it forks its workers, which share the memory. A feature
     lists instances in its `preload.PRELOAD`.
@@ -162,7 +164,10 @@ class Preload:
 
     modules: tuple[str, ...]
     needed: Callable[[], bool] | None = None
-    """Return whether this installation needs them. It may query the database. None: it does."""
+    """Returns whether this installation needs the modules.
+
+    It may query the database. None: always.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +175,10 @@ class Job:
     """Periodic work of every worker, each `every` seconds.
 
     `run` is called on a thread with a database connection and outside a transaction. It does one
-    piece of work and returns whether there may be more; at most `parts` pieces are done in one
-    pass. Several workers call it at the same time, so it must lock the rows that it changes. Work
-    that only one process may do starts with
-    `agents.services.background_jobs.take_background_job(name, seconds)`. After an error it is tried
-    again, with increasing pauses up to five minutes.
+    piece of work and returns whether there may be more. One pass does at most `parts` pieces.
+    Several workers call `run` at the same time, so it must lock the rows that it changes. Work that
+    only one process may do starts with `agents.services.background_jobs.take_background_job(name,
+    seconds)`. After an error it is tried again, with increasing pauses up to five minutes.
 
     `name` is the kind of work for the log: "schedules".
     """
@@ -184,7 +188,7 @@ class Job:
     every: float = 1.0
     parts: int = 1_000_000
     workers_only: bool = True
-    """Whether a process that drives the run of one command leaves it to workers."""
+    """Whether only workers do this work, not the process that executes the run of one command."""
 
 
 def feature_jobs() -> list[Job]:
@@ -193,9 +197,9 @@ def feature_jobs() -> list[Job]:
 
 
 class WorkerPart:
-    """The base class of parts with separate threads: each worker has one of each class.
+    """The base class of parts with their own threads. Each worker has one instance of each class.
 
-    Use it for work that blocks, for example for calls of other servers: a `Job` would block the
+    Use it for work that blocks, for example for requests to other servers: a `Job` would block the
     worker's runs.
     """
 
@@ -203,16 +207,16 @@ class WorkerPart:
     """The kind of work for the log: "notifications"."""
 
     def look(self) -> None:
-        """Start due work. Reads rows and does not block.
+        """Start the work that is due. This method reads rows and must not block.
 
-        Called each second, in a transaction, except in the process of one command.
+        It is called each second, in a transaction, except in the process of one command.
         """
 
     def close(self) -> None:
-        """Accept no new work. Return immediately."""
+        """Stop accepting work, and return immediately."""
 
     def join(self) -> None:
-        """Wait for current work, after `close`: some seconds at most."""
+        """Wait for the work in progress, some seconds at most. Called after `close`."""
 
 
 def feature_parts() -> list[WorkerPart]:
@@ -225,7 +229,7 @@ AGENTS = "agents"
 
 @dataclass(frozen=True, slots=True)
 class Integration:
-    """A service that an agent's definition may name. `label` is its name for people."""
+    """A service that an agent's definition may name. `label` is the name for people."""
 
     name: str
     label: str
@@ -235,5 +239,5 @@ _BUILDER = Integration(AGENTS, "Vel: it builds agents, each approved first")
 
 
 def integrations() -> tuple[Integration, ...]:
-    """Return the services of the installed features (`options.INTEGRATIONS`), and Vel's own."""
+    """Return the services of all features (`options.INTEGRATIONS`), and Vel's agent builder."""
     return (*(entry for _, entry in collect("options", "INTEGRATIONS")), _BUILDER)

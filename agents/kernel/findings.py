@@ -1,7 +1,7 @@
-"""Findings of `vel doctor`.
+"""The findings of `vel doctor`.
 
-Features list checks, functions that return findings, in their `doctor.CHECKS`, and those that need
-the database in `doctor.DATABASE_CHECKS`.
+Features list their checks in `doctor.CHECKS`, and those that need the database in
+`doctor.DATABASE_CHECKS`. A check is a function that returns findings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A line of the report. `mend` is the advice, empty if no action is needed."""
+    """One line of the report. `mend` is the advice, "" if no action is needed."""
 
     subject: str
     level: Level

@@ -24,7 +24,10 @@ from typing import Any
 
 
 class _LazyModule:
-    """A module that is imported when one of its attributes is read. Attributes cannot be set."""
+    """Stands for a module, which is imported when an attribute is read.
+
+    Attributes cannot be set.
+    """
 
     __slots__ = ("_found", "_name")
 
@@ -39,7 +42,7 @@ class _LazyModule:
 
 
 class _Package:
-    """The package of a `from package import module` in the block."""
+    """Stands for the package of a `from package import module` in the block."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -49,12 +52,15 @@ class _Package:
 
 
 class _LazyModules:
-    """While blocks are open, `__import__` treats the imports of their modules differently."""
+    """The context manager.
+
+    In its blocks, imports of the module that contains the block are lazy.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._open: list[int] = []
-        """The identities of the globals of modules that are in a block, of all threads."""
+        """The ids of the globals of modules that are inside a block, in any thread."""
         self._import: Callable[..., Any] = builtins.__import__
 
     def __enter__(self) -> None:

@@ -1,6 +1,7 @@
-"""The lease of a driver, and the right to write that it gives.
+"""Check and release the lease of a worker, which gives it the right to write to a run.
 
-Invariant 1, lease and fence: each write for a driver checks the fence in the same transaction.
+Invariant 1, lease and fence: each write of a worker checks the fencing token in the same
+transaction.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ _CLOCK = RunClock._meta.db_table
 
 
 class FenceLost(Exception):
-    """Another driver has the run. The transaction wrote no row."""
+    """Another worker has the run. The transaction has written nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The right to write to a run, as given by its claim."""
+    """The right to write to a run, which a worker received with its claim."""
 
     run_id: str
     thread_id: str
@@ -30,7 +31,7 @@ class Writer:
 
 
 def held_clock(writer: Writer) -> RunClock:
-    """Check the fence and return the clock, locked. Raises `FenceLost`."""
+    """Check the fencing token, and return the run's clock with a row lock. Raises `FenceLost`."""
     clocks = RunClock.objects.raw(
         f'UPDATE "{_CLOCK}" SET seq = seq'  # noqa: S608
         f" WHERE run_id = %s AND fence = %s AND lease_until > {now_sql()} RETURNING *",
@@ -45,7 +46,7 @@ def release_lease(run_id: str, fence: int, active_ms: int = 0) -> bool:
     """Clear the lease in the transaction that parks or ends the run.
 
     Args:
-        active_ms: Milliseconds that the driver has worked since its last report.
+        active_ms: Milliseconds that the worker has worked since its last report.
 
     Returns:
         False if the lease was lost before.
@@ -63,10 +64,10 @@ def release_lease(run_id: str, fence: int, active_ms: int = 0) -> bool:
 
 
 def lock_and_release(writer: Writer) -> Run:
-    """Lock the run and clear its lease, at the start of a driver's last transaction.
+    """Lock the run, clear its lease, and return the run. Starts the last transaction of a worker.
 
     The row of a parent is locked first, because the end of a run can resume its parent. Raises
-    `FenceLost` if another driver has the run, or if it was deleted.
+    `FenceLost` if another worker has the run, or if it was deleted.
     """
     run = lock_with_parent(writer.run_id, writer.parent_id)
     if run is None or not release_lease(writer.run_id, writer.fence):

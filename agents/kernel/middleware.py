@@ -1,8 +1,8 @@
-"""The hooks of features in the turn loop of a run.
+"""The hooks of features in the turns of a run.
 
 A feature lists instances of `Middleware` in its `middleware.MIDDLEWARE`, and gives each of their
 hooks a place in its `apps.py`. An instance contains configuration only: all runs of a process share
-it. The state of a run is in rows, or in `run.state` while one driver has the run.
+it. The state of a run is in rows, or in `run.state` while one worker executes the run.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LoadContext:
-    """A run that a driver has just claimed."""
+    """A run that a worker has just claimed."""
 
     row: Run
     spec: AgentSpec
     turn: int
-    """The number of its turns."""
+    """The number of the run's stored turns."""
     needs: Mapping[str, str] = field(default_factory=dict)
     """The middleware that the run needs, each with the option that needs it."""
 
@@ -47,7 +47,7 @@ class Leave(BaseException):
 
 
 class RunContext(ABC):
-    """One claim of one run, as its middleware sees it."""
+    """A run during one claim, as its middleware uses it."""
 
     row: Run
     writer: Writer
@@ -60,87 +60,93 @@ class RunContext(ABC):
     @property
     @abstractmethod
     def turn(self) -> int:
-        """The number of stored replies."""
+        """Return the number of stored replies."""
 
     @property
     @abstractmethod
     def head(self) -> PromptHead:
-        """The head of the prompt, once the conversation is loaded."""
+        """Return the head of the prompt. The conversation must be loaded."""
 
     @property
     @abstractmethod
     def provider(self) -> Provider:
-        """The client of the model API, once the conversation is loaded."""
+        """Return the client of the model API. The conversation must be loaded."""
 
     @property
     @abstractmethod
     def tools(self) -> Collection[str]:
-        """The names of the run's tools, once the conversation is loaded."""
+        """Return the names of the run's tools. The conversation must be loaded."""
 
     @property
     @abstractmethod
     def window(self) -> Window:
-        """The limits of the model, once the conversation is loaded."""
+        """Return the token limits of the model. The conversation must be loaded."""
 
     @property
     @abstractmethod
     def prompt_tokens(self) -> int:
-        """The tokens of the next prompt: the last reply's usage, plus an estimate of the rest."""
+        """Return an estimate of the tokens of the next prompt.
+
+        It is the usage of the last reply, plus an estimate of the rest.
+        """
 
     @property
     @abstractmethod
     def token_scale(self) -> float:
-        """The factor, from 1.0 to 3.0, by which the last estimates were too low."""
+        """Return the factor, from 1.0 to 3.0, by which the last token estimates were too low."""
 
     @property
     @abstractmethod
     def calls(self) -> Sequence[Call]:
-        """The calls of the last turn after they have ended.
+        """Return the calls of the last turn, after they have ended.
 
-        Empty if they ended before this claim.
+        The result is empty if they ended before this claim.
         """
 
     def state(self, kind: type[T]) -> T:
-        """Return the state that `load` returned, or else one new `kind` for each claim."""
+        """Return the state that `load` returned, or else one new `kind()` for each claim."""
         found = self._states.get(kind)
         if found is None:
             found = self._states[kind] = kind()
         return found
 
     def leave(self, reason: Park | End) -> NoReturn:
-        """Release the run from inside a wrap. Parallel calls end first.
+        """Park or end the run from inside a wrap. Parallel calls end first.
 
-        If a park finds nothing to wait for, the call is made again, with all its wraps. A call that
-        may have changed something cannot park.
+        If the run need not wait, the call is made again, with all its wraps. A call that may have
+        changed something cannot park the run.
         """
         raise Leave(reason)
 
     @abstractmethod
     def use_spec(self, spec: AgentSpec) -> None:
-        """Drive the run with `spec`, for example with another model. Only in `before_agent`."""
+        """Continue with `spec`, for example with another model.
+
+        Only `before_agent` may call this.
+        """
 
     @abstractmethod
     def provider_named(self, name: str) -> Provider:
-        """Return this process's client of a model API. Raises `ProviderError`."""
+        """Return the process's client of the model API called `name`. Raises `ProviderError`."""
 
     @abstractmethod
     async def learn_window(self, error: ProviderError) -> None:
-        """Use the limit that the server names in an error, if it names one."""
+        """Store the limit of the context window that the server's error names, if it names one."""
 
     @abstractmethod
     def reminders(self) -> list[str]:
-        """Return the features' reminders for the model when turns are left out."""
+        """Return the features' reminders for the model, for a prompt without the earlier turns."""
 
     @abstractmethod
     def files(self) -> FileBackend:
-        """Return the files of the thread as its tools see them. Blocks: use `in_thread`.
+        """Return the files of the thread as its tools see them.
 
-        Raises `SandboxError`.
+        Blocks, so call it with `in_thread`. Raises `SandboxError`.
         """
 
     @abstractmethod
     async def ask_aside(self, head: PromptHead, text: str) -> Reply:
-        """Call the run's model outside its conversation, with all wraps.
+        """Call the run's model outside its conversation, with all wraps, and return the reply.
 
         The call has the purpose `side`. Its tokens and cost are part of the run's totals, and
         watchers do not see it. Raises `ProviderError`.
@@ -148,34 +154,40 @@ class RunContext(ABC):
 
     @abstractmethod
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run a function in a short transaction. One that writes starts with `held_clock`."""
+        """Call a function in a short transaction.
+
+        A function that writes must start with `held_clock`.
+        """
 
     @abstractmethod
     async def in_thread(
         self, function: Callable[..., T], *arguments: Any, to_its_end: bool = False
     ) -> T:
-        """Run blocking code on a separate thread.
+        """Call a blocking function on a separate thread.
 
         With `to_its_end`, the result is returned even if the hook is cancelled during the call.
         """
 
     @abstractmethod
     async def pause(self, seconds: float) -> None:
-        """Wait inside a hook, unless the process shuts down or the run is cancelled."""
+        """Wait some seconds.
+
+        The wait ends early if the process shuts down or the run is cancelled.
+        """
 
     @abstractmethod
     async def write_events(
         self, events: Sequence[EventDraft], write: Callable[[], None] | None = None
     ) -> None:
-        """Write events, and the rows of `write` in the same transaction, under the fence.
+        """Write events and rows in one transaction, after a check of the fencing token.
 
-        `write` follows the rules of `on_commit`.
+        `write` writes the rows, and follows the rules of `on_commit`.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A write in the transaction that stores a reply or a result."""
+    """A write for the transaction that stores a reply or a result."""
 
     write: Callable[[], None]
     alone: bool
@@ -204,18 +216,19 @@ class _Committing:
         alone: bool = False,
         then: Callable[[], None] | None = None,
     ) -> None:
-        """Run `write` in the transaction that stores the reply or the result.
+        """Add `write` to the transaction that stores the reply or the result.
 
-        It runs after the check of the fence and after the kernel's own rows. It can run again, so
-        it changes rows only; `then` runs once, on the loop, after the commit. A write locks no run,
-        no clock and no thread. A write that locks other rows is `alone`: no other run shares its
-        transaction. It locks the rows in the order of their ids.
+        It runs after the check of the fencing token and after the kernel has written its own rows.
+        `write` can run again, so it must only change rows; `then` runs once, on the event loop,
+        after the commit. `write` must not lock a run, a clock or a thread. A write that locks other
+        rows is `alone`: no other run shares its transaction. It must lock the rows in the order of
+        their ids.
         """
         self.commits.append(Commit(write, alone, then))
 
 
 class Watched(Protocol):
-    """The receiver of the parts of a reply."""
+    """Receives the parts of a reply for watchers."""
 
     def add(self, kind: type[Piece], part: str, text: str) -> None: ...
 
@@ -229,24 +242,27 @@ class ModelRequest(_Committing):
     """A model call. A wrap that calls its handler again uses the same object."""
 
     purpose: Literal["step", "side"]
-    """`step`: the reply is a turn of the run. `side`: it is not, for example a summary."""
+    """`step`: the reply is a turn of the run. `side`: the reply is not, for example a summary."""
     turn: int
     model: str
     max_output: int
-    """The limit of the reply in tokens."""
+    """The maximum length of the reply in tokens."""
     provider: Provider
     conversation: Conversation
     stream: Watched
-    """The receiver of the parts of the reply for watchers. A wrap can put a filter here."""
+    """The receiver of the parts of the reply for watchers. A wrap can put a filter in its place."""
     attempts: int = 0
-    """The number of calls of the model."""
+    """How often the model was called for this request."""
     has_parts: bool = False
-    """Whether watchers may have parts of a reply that was not completed."""
+    """Whether watchers may have received parts of a reply that was not completed."""
     noticed: bool = False
-    """For writes of `on_commit`: `RunClock.noticed`. Rows that `load` has read may have changed."""
+    """For writes of `on_commit`: `RunClock.noticed`.
+
+    If set, rows that `load` has read may be outdated.
+    """
 
     def reset(self, event: EventDraft) -> None:
-        """Send watchers this `step.reset`: they discard the parts of the reply."""
+        """Send watchers the event `step.reset`: they discard the parts of the reply."""
         self.stream.drop_parts()
         self.stream.put(event)
         self.has_parts = False
@@ -260,16 +276,16 @@ class ModelRequest(_Committing):
     ) -> None:
         """Start an epoch before the next attempt: a new head, and the conversation from its rows.
 
-        One transaction under the fence runs `write`, which can change how the conversation is
-        loaded, stores the epoch, and writes `events`. It can run again, as a write of `on_commit`.
-        With `spec` the run continues with the model of `spec`, and so does this request.
+        One transaction checks the fencing token, calls `write`, which can change how the
+        conversation is loaded, stores the epoch, and writes `events`. It can run again, as for
+        `on_commit`. With `spec` the run and this request continue with the model of `spec`.
 
         Raises `FenceLost`, and `RuntimeError` for a request with another purpose than `step`.
         """
         raise RuntimeError(f"A model call for the purpose {self.purpose!r} cannot start an epoch.")
 
     async def discard(self, reply: Reply) -> None:
-        """Add a reply that is not stored to the totals of the run: the call is made again.
+        """Add a reply that is not stored to the totals of the run, because the call is made again.
 
         The writes of `on_commit` run now, and are removed. Raises `FenceLost`, and `RuntimeError`
         for a request with another purpose than `step`.
@@ -279,15 +295,15 @@ class ModelRequest(_Committing):
 
 @dataclass
 class ToolCallRequest(_Committing):
-    """A tool call that is about to be made. `row` is its row, as the driver holds it."""
+    """A tool call that is about to be made. `row` is the journal's row in the worker's memory."""
 
     row: Call
     effect: str
-    """The effect of the tool with this input: a value of `agents.models.Effect`."""
+    """The effect of the tool with this input, a value of `agents.models.Effect`."""
     leaves_machine: bool = False
     """Whether the input is sent to another machine, although the effect is `read`."""
     is_whole: bool = False
-    """Whether the model needs the whole result. The tool limits it itself."""
+    """Whether the model needs the complete result. The tool limits the size itself."""
 
 
 ModelHandler = Callable[[ModelRequest], Awaitable[Reply]]
@@ -296,7 +312,7 @@ ToolHandler = Callable[[ToolCallRequest], Awaitable[ToolResult]]
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """A message for the model that is not the user's. It is stored before it is sent."""
+    """A message of Vel to the model. It is stored before it is sent."""
 
     text: str
     events: Sequence[EventDraft] = ()
@@ -310,7 +326,7 @@ class Refusal:
     reason: str
     code: str
     by: str = ""
-    """The name of the author. Empty: the middleware."""
+    """The name of the author of the refusal. Empty: the middleware."""
     events: Sequence[EventDraft] = ()
 
 
@@ -321,57 +337,61 @@ class Ending:
     turn: int
     reply: Reply
     shown: Reply
-    """The reply for watchers."""
+    """The reply that watchers see."""
     ends: bool
-    """Whether the run ends with it: it has no calls, and no middleware has asked for another
-    turn."""
+    """Whether the run ends: the reply has no calls, and no middleware has asked for another turn.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyDecision:
-    """A decision about a reply. All its effects are in one transaction with the reply."""
+    """A decision about a reply. Its effects are in the transaction that stores the reply."""
 
     note: str = ""
-    """A message to the model, for a reply that would end the run: the run continues."""
+    """A message to the model after a reply that would end the run. The run continues."""
     end: End | None = None
-    """The run fails. If a person resumes it, the model gets the note."""
+    """Fails the run. If a person resumes it, the model receives the note."""
     reply: Reply | None = None
-    """The reply to store and send back instead. Watchers see the model's own reply."""
+    """The reply to store and send back in its place. Watchers see the model's own reply."""
     shown: Reply | None = None
-    """The reply for watchers instead. A middleware that hides text from them also holds back the
-    stream: see `ModelRequest.stream`."""
+    """The reply for watchers in place of the model's.
+
+    A middleware that hides text from watchers must also hold back the stream: see
+    `ModelRequest.stream`.
+    """
     events: Sequence[EventDraft] = ()
     completed: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the event `run.completed`, if the run completes with this reply."""
     writes: Sequence[Callable[[], None]] = ()
-    """As `on_commit`, and before the end of the run. The transaction is not shared."""
+    """Writes as in `on_commit`, before the end of the run. No other run shares the transaction."""
     then: Callable[[], None] | None = None
-    """Runs once, on the loop, after the commit."""
+    """Called once, on the event loop, after the commit."""
 
 
 class Middleware:
-    """The base class. A hook that a class does not override costs nothing.
+    """The base class of middleware. A hook that a class does not override costs nothing.
 
     The kernel calls the hooks in the order of their places; see `agents.kernel.chain`.
     """
 
     name: ClassVar[str] = ""
-    """Unique. It is the author of the messages to the model."""
+    """The unique name of the middleware, which is the author of its messages to the model."""
 
     def check_settings(self) -> None:
-        """Raise `ImproperlyConfigured` for settings with which no process may drive runs."""
+        """Raise `ImproperlyConfigured` if no process may execute runs with the current settings."""
 
     def load(self, context: LoadContext) -> object | End | None:
-        """Return the state of a claim for `run.state`, in the transaction of the claim.
+        """Return the state for `run.state`, or None if the run does not use this middleware.
 
-        None: the run does not use this middleware, and its hooks are not called.
+        Called in the transaction that claims the run. After None, the hooks are not called. An
+        `End` fails the run.
         """
 
     async def before_agent(self, run: RunContext) -> End | None:
         """Handle the start of each claim, before any expensive work."""
 
     async def before_model(self, run: RunContext) -> Tell | End | Park | None:
-        """Handle the start of each turn, also of a repeated one."""
+        """Handle the start of each turn, also if it is repeated."""
 
     async def wrap_model_call(
         self, run: RunContext, request: ModelRequest, handler: ModelHandler
@@ -380,7 +400,10 @@ class Middleware:
         return await handler(request)
 
     async def after_model(self, run: RunContext, ending: Ending) -> ReplyDecision | None:
-        """Decide about each reply that is stored, once, until a middleware ends the run."""
+        """Decide about a reply before it is stored.
+
+        Called once for each, until a middleware ends the run.
+        """
 
     async def check_call(self, run: RunContext, call: ToolCallRequest) -> Refusal | None:
         """Check a call before an approval is requested, and before each attempt to make it."""
@@ -388,19 +411,22 @@ class Middleware:
     async def wrap_tool_call(
         self, run: RunContext, call: ToolCallRequest, handler: ToolHandler
     ) -> ToolResult:
-        """Make a call with `handler`: more than once only if it just reads.
+        """Make a call with `handler`, more than once only if the call just reads.
 
         Change a result with `dataclasses.replace`, which keeps its writes. An exception of a wrap
-        becomes the result of the call, and the writes of the tool are also kept. Do not catch
+        becomes the result of the call, and the writes of the tool are kept. Do not catch
         `CancelledError`.
         """
         return await handler(call)
 
     async def on_park(self, run: RunContext, park: Park) -> None:
-        """Handle a run that is about to be parked. This hook cannot change it."""
+        """Handle that the run is about to be parked. This hook cannot prevent it."""
 
     async def after_agent(self, run: RunContext, status: str) -> None:
-        """Handle a run that the driver has released, with its present status."""
+        """Handle that the worker has released the run. `status` is the run's present status."""
 
     async def close(self, run: RunContext) -> None:
-        """Handle the end of the driver. Its lease may be lost: write no row of the run."""
+        """Handle that the worker stops executing the run.
+
+        Its lease may be lost, so write no rows of the run.
+        """

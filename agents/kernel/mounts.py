@@ -1,8 +1,8 @@
-"""Mounts: directories of the file tools that features add.
+"""Mounts: directories in the file tools whose files come from features.
 
-The file tools read the present content of a mount. A mount cannot be written: a call that would
-write there proposes a change (`agents.kernel.proposals`). Commands do not see mounts. A feature
-lists its mounts as `MOUNTS` in its module `mounts`.
+The file tools read the present content of a mount. They cannot write to it: a call that would write
+proposes a change (`agents.kernel.proposals`). Commands do not see mounts. A feature lists its
+mounts as `MOUNTS` in its module `mounts`.
 """
 
 from __future__ import annotations
@@ -20,25 +20,31 @@ from sandbox.paths import is_within
 
 
 class Mount:
-    """One directory, with files of one agent."""
+    """A directory with files of one agent."""
 
     root: ClassVar[str] = ""
     """The absolute path of the directory."""
     tools: ClassVar[Mapping[str, str | None]] = {}
-    """Tools whose paths are relative to `root`, each with the path that it uses without one."""
+    """The tools whose paths are relative to `root`, each with the path that it uses by default."""
 
     def files(self, agent_id: str, call: Callable[..., Any]) -> FileBackend:
-        """Return its files. `call` runs a function with its arguments in a transaction."""
+        """Return the files of an agent. `call` calls a function with arguments in a transaction."""
         raise NotImplementedError
 
     def write(self, path: str, content: str, tool: str) -> Proposed:
-        """Return the proposal of a tool that writes a whole file. `path` is relative to `root`."""
+        """Return the change that a tool proposes by writing a whole file.
+
+        `path` is relative to `root`.
+        """
         raise NotImplementedError
 
     def replace(
         self, path: str, old_text: str, new_text: str, tool: str, *, replace_all: bool
     ) -> Proposed:
-        """Return the proposal of a tool that replaces a part of a file."""
+        """Return the change that a tool proposes by replacing a part of a file.
+
+        `path` is relative to `root`.
+        """
         raise NotImplementedError
 
 
@@ -49,7 +55,7 @@ def mounts() -> tuple[Mount, ...]:
 
 
 def mount_at(path: str) -> tuple[Mount, str] | None:
-    """Return the mount that contains an absolute path, and the path in it."""
+    """Return (the mount that contains the absolute `path`, the path in it); None for no mount."""
     for mount in mounts():
         if is_within(path, mount.root):
             return mount, path[len(mount.root) + 1 :]
@@ -57,7 +63,7 @@ def mount_at(path: str) -> tuple[Mount, str] | None:
 
 
 def mount_of_tool(tool: str) -> Mount | None:
-    """Return the mount to which the paths of a tool are relative."""
+    """Return the mount to which the paths of `tool` are relative, None for other tools."""
     return next((mount for mount in mounts() if tool in mount.tools), None)
 
 

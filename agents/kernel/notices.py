@@ -1,9 +1,9 @@
 """Notices: facts for people who may not look at a page of Vel.
 
 The code that stores a fact announces it in the same transaction, for example when a run requests
-approval. Features that inform people list functions in `notices.LISTENERS`; each gets the notice. A
-message is often sent later and more than once. Therefore a notice has only an id, and its kind
-creates the message when it is sent. Features list their kinds in `notices.KINDS`.
+approval. Features that inform people list functions in `notices.LISTENERS`; each receives the
+notice. A message is often sent later and more than once. Therefore a notice has only an id, and its
+kind creates the message when it is sent. Features list their kinds in `notices.KINDS`.
 """
 
 from __future__ import annotations
@@ -20,49 +20,55 @@ from agents.kernel.features import entries
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """An event that has happened. It names the agent, or the version that the run has."""
+    """A fact to announce. It names the agent, or the version that the run has."""
 
     type: str
-    """The type of its kind."""
+    """The type of the notice's kind."""
     subject_id: str
-    """The id of the row that it is about; the kind knows its model."""
+    """The id of the row that the notice is about. The kind knows the model."""
     agent_id: str = ""
     agent_version_id: int | None = None
     run_id: str = ""
-    """The run that it is about. A listener deletes its stored data together with the run."""
+    """The id of the run that the notice is about.
+
+    A listener deletes its data together with the run.
+    """
     for_workers: bool = True
-    """Whether workers are known to run. False for the run of one process."""
+    """Whether workers are known to run. False for a run in the process of one command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The content for people. It contains no secrets: receivers rarely protect them."""
+    """The content of a notice for people.
+
+    It contains no secrets, because receivers rarely protect it.
+    """
 
     data: Mapping[str, Any]
-    """For programs, as JSON."""
+    """The content for programs, as JSON."""
     subject: str
-    """One line."""
+    """The subject, one line of text."""
     lines: tuple[str, ...]
 
 
 class NoticeKind:
-    """The base class of kinds: a kind creates the message of a notice."""
+    """The base class of kinds of notices. A kind creates the message of a notice."""
 
     type: ClassVar[str]
-    """For example `schedule.not_started`."""
+    """The unique type, for example `schedule.not_started`."""
     field: ClassVar[str]
     """The name of `Message.data` in the JSON for programs."""
     model: ClassVar[str] = ""
     """The model of the subject, such as `agents.Run`, for the admin."""
     no_longer: ClassVar[str] = "The message is no longer needed."
-    """The reason for not sending a notice for which `is_needed` is false."""
+    """The reason for not sending a notice if `is_needed` is false."""
 
     def is_needed(self, subject_id: str) -> bool:
         """Return whether people still need the message."""
         raise NotImplementedError
 
     def message(self, subject_id: str) -> Message | None:
-        """Return the message, or None if its subject was deleted."""
+        """Return the message, None if the row that it is about was deleted."""
         raise NotImplementedError
 
 
@@ -74,20 +80,20 @@ _loading = Lock()
 
 
 def announce(notice: Notice) -> None:
-    """Pass a notice to all listeners, in the transaction of the fact."""
+    """Pass a notice to all listeners. Call it in the transaction that stores the fact."""
     _load()
     for listener in _listeners:
         listener(notice)
 
 
 def kind_of(type: str) -> NoticeKind | None:
-    """Return the kind of notices with this type. None: its feature was removed."""
+    """Return the kind of notices with this type, None if its feature was removed."""
     _load()
     return _kinds.get(type)
 
 
 def _load() -> None:
-    """Find kinds and listeners, once in this process."""
+    """Find kinds and listeners, once in each process."""
     if _is_loaded:
         return
     with _loading:

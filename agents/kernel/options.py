@@ -1,10 +1,10 @@
-"""Options of an agent: the fields of its definition.
+"""The options of an agent: the fields of its definition.
 
 `agents.spec.OPTIONS` lists the classes of options that every agent has, and a feature lists its own
 in its `options.OPTIONS`. Together they are the definition of an agent. Agent files and their JSON
-schema, the form in the admin, the REST API, the Python API and each stored version have the fields
-by their own names. A field needs no column and no migration: an agent stores the values that differ
-from the defaults.
+schema, the form in the admin, the REST API, the Python API and each stored version have these
+fields with the same names. A field needs no column and no migration: an agent stores the values
+that differ from the defaults.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from pydantic.fields import FieldInfo
 from agents.kernel.features import collect
 
 Location = tuple[str | int, ...]
-"""The place of a value: names of fields, and numbers of items from 0."""
+"""The place of a value in a definition: names of fields, and indexes of items from 0."""
 Options = TypeVar("Options", bound="AgentOptions")
 _CORE = "agents.spec"
 
 
 @dataclass(frozen=True)
 class Labels:
-    """An annotation of a field with few values: the label of each for people."""
+    """An annotation of a field with few values: the label of each value for people."""
 
     by_value: Mapping[Any, str]
 
@@ -47,7 +47,7 @@ def labels_of(field: FieldInfo) -> dict[Any, str]:
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return the type without None and without its limits, and whether None is possible."""
+    """Return (the type without None and limits, whether None is possible)."""
     optional = False
     if get_origin(annotation) in (Union, UnionType):
         kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
@@ -59,56 +59,60 @@ def without_none(annotation: Any) -> tuple[Any, bool]:
 
 
 class AgentOptions(BaseModel):
-    """Some fields of an agent's definition. Each has a type, a default and a description.
+    """A group of fields of an agent's definition. Each has a type, a default and a description.
 
     A middleware reads them with `spec.option(MyOptions)`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     title: ClassVar[str] = ""
-    """The heading of the fields in the admin. Classes with one title share a heading. Empty: the
-    name of the class."""
+    """The heading of the fields in the admin. Classes with the same title share a heading.
+
+    Empty: the name of the class.
+    """
     permission: ClassVar[str] = ""
-    """The permission to change the fields. Others can only see them."""
+    """The permission that is needed to change the fields. Others can only see them."""
     listed: ClassVar[list[str] | None] = None
-    """The fields that the REST API returns as fields of the agent; it returns no others. None: it
-    returns all of them, in the field `options`."""
+    """The fields that the REST API returns as fields of the agent; it returns no other fields.
+
+    None: the API returns all of them in the field `options`.
+    """
 
     def check(self, spec: Any) -> None:
-        """Refuse these options for `spec`, the `agents.spec.AgentSpec` that would have them.
+        """Raise `InvalidRequest` if an agent with `spec` cannot have these options.
 
-        Raises `agents.services.errors.InvalidRequest` with a message that starts with the field's
-        name.
+        `spec` is the `agents.spec.AgentSpec` with the options. The message of the
+        `agents.services.errors.InvalidRequest` must start with the field's name.
         """
 
     def pinned(self, agent: Any) -> dict[str, Any]:
-        """Return the values of these options for a version of `agent`, without defaults."""
+        """Return the values that a version of `agent` stores for these options. Omit defaults."""
         return changed_values(self)
 
     @classmethod
     def restored(cls, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of these options from a stored version, the reverse of `pinned`."""
+        """Return the values of these options in a stored version. This reverses `pinned`."""
         return {name: spec[name] for name in cls.model_fields if name in spec}
 
     def needed_middleware(self) -> Mapping[str, str]:
-        """Return the middleware that every run needs, each with its field.
+        """Return the middleware that every run needs because of these options, each with its field.
 
-        A version of the agent stores them: if the feature is removed, its runs fail.
+        A version of the agent stores the names: if the feature is removed, the runs fail.
         """
         return {}
 
     def tool_names(self) -> Iterator[tuple[Location, str]]:
-        """Return the tools that these options name, or patterns of them, each with its location."""
+        """Yield (place, name) for each tool, or pattern of tools, that these options name."""
         return iter(())
 
     def offered_tools(self) -> Collection[str]:
-        """Return the names of tools that an agent has because of these options."""
+        """Return the names of the tools that an agent has because of these options."""
         return ()
 
 
 @lru_cache(maxsize=1)
 def option_classes() -> tuple[type[AgentOptions], ...]:
-    """Return the classes of every agent, then those of all installed features, in their order.
+    """Return the classes of options of every agent, then those of the installed features, in order.
 
     Raises `ImproperlyConfigured` for an invalid class, and for a name that is used twice.
     """
@@ -141,8 +145,8 @@ def option_classes() -> tuple[type[AgentOptions], ...]:
 
 @lru_cache(maxsize=1)
 def definition_class() -> type[AgentOptions]:
-    """Return the definition of an agent: one class with the fields of all options."""
-    # Pydantic takes the fields of the last base first.
+    """Return the class of an agent's definition, which has the fields of all options."""
+    # Reverse the classes, because Pydantic takes the fields of the last base first.
     bases = tuple(reversed(option_classes()))
     return create_model("AgentDefinition", __base__=bases)
 
@@ -153,7 +157,7 @@ def option_fields() -> dict[str, FieldInfo]:
 
 
 def is_option(name: str) -> bool:
-    """Return whether an installed feature, or every agent, has the option `name`."""
+    """Return whether `name` is an option of every agent or of an installed feature."""
     return name in definition_class().model_fields
 
 
@@ -163,7 +167,7 @@ def _defaults() -> dict[str, Any]:
 
 
 def option_defaults() -> dict[str, Any]:
-    """Return the default of each option, as JSON data that the caller may change."""
+    """Return the default of each option as JSON data, which the caller may change."""
     return copy.deepcopy(_defaults())
 
 
@@ -173,17 +177,17 @@ def option_default(name: str) -> Any:
 
 
 def validated_options(values: Mapping[str, Any]) -> AgentOptions:
-    """Return the definition with `values`, JSON data.
+    """Return the definition with `values`, which are JSON data.
 
     Raises `pydantic.ValidationError` with all errors, also for a name that no installed feature
     declares.
     """
-    # As JSON, so that a list fits a tuple, although a number does not fit a text.
+    # Validate as JSON, so that a list is accepted for a tuple, but a number not for a text.
     return definition_class().model_validate_json(json.dumps(values), strict=True)
 
 
 def tolerated_options(values: Mapping[str, Any]) -> AgentOptions:
-    """Return the definition with the stored `values` that are still valid."""
+    """Return the definition with the stored `values`, except those that are no longer valid."""
     known = known_options(values)
     try:
         return validated_options(known)
@@ -193,13 +197,13 @@ def tolerated_options(values: Mapping[str, Any]) -> AgentOptions:
 
 
 def part_of(definition: AgentOptions, kind: type[Options]) -> Options:
-    """Return the options of one class from the whole definition."""
+    """Return the part of `definition` that belongs to the class `kind`."""
     given = {name: getattr(definition, name) for name in kind.model_fields}
     return kind.model_construct(definition.model_fields_set & given.keys(), **given)
 
 
 def changed_values(options: AgentOptions) -> dict[str, Any]:
-    """Return the options that differ from their defaults, as JSON data, as they were written."""
+    """Return the options that differ from their defaults, as JSON data."""
     fields = type(options).model_fields
     return {
         name: value
@@ -211,7 +215,7 @@ def changed_values(options: AgentOptions) -> dict[str, Any]:
 def checked_options(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `values` as JSON data without defaults.
 
-    Raises `pydantic.ValidationError` as `validated_options`.
+    Raises `pydantic.ValidationError` as `validated_options` does.
     """
     return changed_values(validated_options(values))
 
@@ -219,19 +223,19 @@ def checked_options(values: Mapping[str, Any]) -> dict[str, Any]:
 def json_value(value: Any) -> Any:
     """Return the value of a field as JSON data."""
     if isinstance(value, Decimal):
-        # Whole dollars without a point; the six digits of the column fit a float.
+        # Use a number without a point for whole dollars. The column's six digits fit a float.
         return int(value) if value == value.to_integral_value() else float(value)
     return list(value) if isinstance(value, tuple) else value
 
 
 def known_options(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stored `values` that an installed feature declares."""
+    """Return those of the stored `values` that an installed feature declares."""
     fields = option_fields()
     return {name: value for name, value in values.items() if name in fields}
 
 
 def without_known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stored `values` that no installed feature declares. They are kept."""
+    """Return those of the stored `values` that no installed feature declares. They stay stored."""
     fields = option_fields()
     return {name: value for name, value in values.items() if name not in fields}
 

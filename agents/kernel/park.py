@@ -19,7 +19,7 @@ from agents.services.runs.wake import lock_with_parent
 from agents.states import RUN_TRANSITIONS, RunStatus, check_transition
 
 Fail = Callable[[Writer, str, str, int], None]
-"""(writer, code, message, milliseconds of work): ends the run as failed."""
+"""Ends the run as failed. Arguments: writer, code, message, milliseconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Locked:
 
 @dataclass(frozen=True, slots=True)
 class Suspend:
-    """The run waits. `data` are fields of `run.suspended`; `drafts` are events before it."""
+    """The run waits. `data` has fields of `run.suspended`, `drafts` the events before it."""
 
     data: Mapping[str, Any] = field(default_factory=dict)
     drafts: Sequence[EventDraft] = ()
     wake_at: float | None = None
-    """The time when the run continues without a decision: seconds since 1970, on the database's
-    clock."""
+    """The time when the run continues without a decision, in seconds since 1970 (database clock).
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class End:
     code: str
     message: str
     events: Sequence[EventDraft] = ()
-    """Events before the end."""
+    """The events before the end of the run."""
     refuses_message: bool = False
-    """Whether models never get the message of the run, now or in a later run of the thread."""
+    """Whether no model may receive the run's message, now or in a later run of the thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +59,32 @@ class Park:
     """A reason to park a run."""
 
     reason: str
-    """Becomes `Run.wait_reason`."""
+    """The new `Run.wait_reason`."""
     settle: Callable[[Locked], Suspend | End | None]
-    """Write the feature's rows. It runs under the locks and after the fence check, and it can run
-    again, so it changes rows only. None: the run need not wait, and the driver continues."""
+    """Writes the feature's rows. Returns None if the run need not wait and the worker continues.
+
+    It runs after the locks and the check of the fencing token. It can run again, so it must only
+    change rows.
+    """
     locks: Sequence[str] | None = None
-    """Ids of the ancestors whose events `settle` writes, the highest first, and of the run.
-    None: the run and the row of its parent."""
+    """The ids of the ancestors whose events `settle` writes, highest first, and of the run.
+
+    None: the run, and the row of its parent.
+    """
     calls: Sequence[Mapping[str, Any]] = ()
-    """The calls that a person must decide about: `call_id`, `tool` and `input` of each."""
+    """The calls about which a person must decide: `call_id`, `tool` and `input` of each."""
 
 
 def park(writer: Writer, parking: Park, active_ms: int, fail: Fail) -> bool:
-    """Park the run, or end it. Return False if it need not wait.
+    """Park the run, or end it. Return False if the run need not wait.
 
-    Raises `FenceLost` if another driver has the run, or if it was deleted.
+    `active_ms` are the milliseconds of work since the worker's last report. Raises `FenceLost` if
+    another worker has the run, or if it was deleted.
     """
     run, runs = _lock(writer, parking.locks)
     clock = held_clock(writer)
     if clock.cancel_requested:
-        # The request would not be checked again before the run continues.
+        # End the run now: a parked run does not check for a request to cancel.
         _release(writer, active_ms)
         end_driven_cancelled(run)
         return True

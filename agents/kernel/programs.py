@@ -1,4 +1,4 @@
-"""Values that a Python program gives to features for its agent: arguments of `create_deep_agent`.
+"""The arguments of `create_deep_agent` that belong to features.
 
 A feature lists instances of `ProgramOptions` in its `program.PROGRAM_OPTIONS`. The module is
 imported before Django is set up.
@@ -16,17 +16,17 @@ from agents.kernel.session_state import SessionAgent
 
 
 class ProgramPart:
-    """A program's values for one feature. They exist in the process of the program only."""
+    """The values of a program for one feature. They exist only in the program's process."""
 
     described: Any = None
-    """JSON. The agent gets a new version when it changes."""
+    """JSON data. The agent gets a new version when these data change."""
     pinned: Any = None
-    """JSON. A run continues only in a program that has the same."""
+    """JSON data. A run continues only in a program that has the same data."""
     wants_ends: bool = False
-    """Whether the program is notified of the ends of its runs."""
+    """Whether the program is notified when its runs end."""
 
     def covers(self, spec: Mapping[str, Any]) -> bool:
-        """Return whether the program has everything that a run with this spec needs of it."""
+        """Return whether the program has everything that a run with `spec` needs from a program."""
         return True
 
 
@@ -34,14 +34,17 @@ class ProgramOptions:
     """Arguments that a feature adds to `create_deep_agent`."""
 
     names: tuple[str, ...] = ()
-    """Each is a field of `DeepAgentConfig`."""
+    """The names of the arguments. Each is a field of `DeepAgentConfig`."""
 
     def checked(self, name: str, value: Any) -> Any:
-        """Return a value in the form of the config. Raises `ValueError`. Django is not set up."""
+        """Return the value of the argument `name` as the config stores it. Django is not set up.
+
+        Raises `ValueError`.
+        """
         return value
 
     def part(self, values: Mapping[str, Any]) -> ProgramPart:
-        """Return the program's values for the feature."""
+        """Return the values for one feature, as objects of the program."""
         return ProgramPart()
 
     def stored(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,16 +55,18 @@ class ProgramOptions:
         return {name: value for name, value in values.items() if value}
 
     def check_agent(self, values: Mapping[str, Any], agent: SessionAgent) -> None:
-        """Refuse values that `agent` cannot use with the present rows. Raises `ValueError`.
+        """Raise `ValueError` for values that `agent` cannot use with the present rows.
 
-        It is called at the first use of the agent, in a transaction.
+        Called at the first use of the agent, in a transaction.
         """
 
 
 class OptionArguments(ProgramOptions):
-    """Options whose values are checked when the agent is made. Their module needs no app.
+    """Options whose values are checked when the agent is created.
 
-    `names` are those that are arguments. The others are in the argument `options`.
+    Their module must not need an app.
+
+    `names` are the options that are arguments. The others are in the argument `options`.
     """
 
     def __init__(self, kind: type[AgentOptions], *names: str) -> None:

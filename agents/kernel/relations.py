@@ -1,11 +1,11 @@
 """Relations of an agent: fields of its definition that are rows of a feature.
 
-A feature lists instances of `AgentRelation` in its `relations.RELATIONS`. The rows refer to the
-agent: a `ManyToManyField` of the feature's model to `agents.Agent` with the name of the relation as
-`related_name`. The field is part of the agent's file, of its form in the admin, of the REST API and
-of the audit log. The data that a run needs of the rows becomes part of each version.
+A feature lists instances of `AgentRelation` in its `relations.RELATIONS`. The feature's model has a
+`ManyToManyField` to `agents.Agent` with the name of the relation as `related_name`. The field is
+part of the agent's file, of its form in the admin, of the REST API and of the audit log. Each
+version contains the data of the rows that a run needs.
 
-Rows of an `OwnRows` belong to one agent: a `ForeignKey` with the same `related_name`.
+Rows of an `OwnRows` belong to one agent: their model has a `ForeignKey` with that `related_name`.
 """
 
 from __future__ import annotations
@@ -23,46 +23,48 @@ from agents.kernel.features import collect
 
 
 class AgentRelation:
-    """A field of agents. Its rows have a `name`, which the definition of an agent uses.
+    """A field of agents. Each of its rows has a `name`, which the definition of an agent uses.
 
     Methods that refuse a value raise `agents.services.errors.InvalidRequest` with a message that
     starts with the field's name.
     """
 
     name: ClassVar[str]
-    """The name of the field, and of the accessor of the rows on an agent."""
+    """The name of the field, and of the attribute of an agent with the rows."""
     title: ClassVar[str]
     """The heading of the field in the admin."""
     help_text: ClassVar[str] = ""
     permission: ClassVar[str] = ""
-    """The permission to change the field. Others can only see it. Empty: who can change the agent.
+    """The permission that is needed to change the field. Others can only see it.
+
+    Empty: everybody who can change the agent can change the field.
     """
 
     def choices(self, agent: Any) -> QuerySet[Any]:
-        """Return the rows that `agent`, which need not be stored, can have."""
+        """Return the rows that `agent` can have. The agent need not be stored."""
         raise NotImplementedError
 
     def copied(self, agent: Any) -> list[Any]:
-        """Return the rows of `agent` that a copy of it gets, too."""
+        """Return the rows of `agent` that a copy of the agent gets too."""
         return list(self.rows(agent))
 
     def check(self, agent: Any, rows: Sequence[Any]) -> None:
-        """Refuse rows that `agent` cannot have."""
+        """Raise `InvalidRequest` if `agent` cannot have `rows`."""
 
     def fields(self, rows: Sequence[Any]) -> dict[str, Any]:
-        """Return the values of these rows for a version of an agent, without empty ones."""
+        """Return the data of `rows` that a version of an agent stores, without empty values."""
         raise NotImplementedError
 
     def offered(self, person: Any) -> list[str]:
-        """Return the names that `person` can give to new agents."""
+        """Return the names of rows that `person` can give to new agents."""
         raise NotImplementedError
 
     def demo_rows(self) -> list[Any]:
-        """Return the rows of the demo's agent, and create missing ones."""
+        """Return the rows of the demo's agent. Missing rows are created."""
         return []
 
     def seal(self, name: str, value: str) -> Any:
-        """Check a value from a program or a command for its own agent, and encrypt it."""
+        """Check a value from a program or a command for its own agent, and return it encrypted."""
         raise NotImplementedError
 
     def own_row(
@@ -74,39 +76,47 @@ class AgentRelation:
         writable: bool = False,
         limits: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Store the row `name` of a program's own `agent`, which is stored, from `seal`."""
+        """Store and return the row `name` of a program's own agent.
+
+        `sealed` is the result of `seal`.
+
+        `agent` must be stored.
+        """
         raise NotImplementedError
 
     def rows(self, agent: Any) -> Any:
-        """Return the rows of `agent`, none if it is not stored."""
+        """Return the rows of `agent`. An agent that is not stored has none."""
         return () if agent._state.adding else getattr(agent, self.name).all()
 
     def set(self, agent: Any, rows: Sequence[Any]) -> None:
-        """Let `agent` have these rows and no others. They are checked."""
+        """Replace the rows of `agent` with `rows`, which must be checked."""
         getattr(agent, self.name).set(rows)
 
     def state(self, rows: Sequence[Any]) -> Any:
-        """Return the rows for the audit log, as JSON."""
+        """Return the rows as JSON data for the audit log."""
         return sorted(row.name for row in rows)
 
     def names(self, agent: Any) -> list[str]:
-        """Return the names of the rows of `agent`, which is stored, in their order."""
+        """Return the sorted names of the rows of `agent`, which must be stored."""
         return sorted(getattr(agent, self.name).values_list("name", flat=True))
 
     def named(self, agent: Any) -> Mapping[str, Any]:
-        """Return the rows that a file of `agent` can name. Its present ones take precedence."""
+        """Return the rows that a file of `agent` can name, by name.
+
+        Its present rows take precedence.
+        """
         rows = {row.name: row for row in self.choices(agent)}
         return {**rows, **{row.name: row for row in self.rows(agent)}}
 
 
 class OwnRows(AgentRelation):
-    """Rows that belong to one agent, and that its file contains.
+    """A relation whose rows belong to one agent. The agent's file contains them.
 
     The form in the admin edits them with an inline: see `agents.doors.admin.own_rows`.
     """
 
     item: ClassVar[type[BaseModel]]
-    """A row in the file. It has the `name` of the row."""
+    """The class of a row in the file. Its field `name` is the name of the row."""
 
     def choices(self, agent: Any) -> Any:
         return self.rows(agent)
@@ -115,17 +125,17 @@ class OwnRows(AgentRelation):
         return []
 
     def in_file(self, row: Any) -> dict[str, Any]:
-        """Return a row for the file, without defaults."""
+        """Return the data of a row for the file, without defaults."""
         raise NotImplementedError
 
     def from_file(self, values: Sequence[Mapping[str, Any]]) -> list[Any]:
-        """Return the rows of a file's checked data, not stored."""
+        """Return rows for a file's checked data. The rows are not stored."""
         raise NotImplementedError
 
 
 @lru_cache(maxsize=1)
 def relations() -> tuple[AgentRelation, ...]:
-    """Return the relations of all installed features, in their order.
+    """Return the relations of all installed features, in order.
 
     Raises `ImproperlyConfigured` for a name that is used twice.
     """
@@ -141,7 +151,7 @@ def relations() -> tuple[AgentRelation, ...]:
 
 
 def relation_named(name: str) -> AgentRelation | None:
-    """Return the relation `name` if a feature that has it is installed."""
+    """Return the relation `name`, None if no installed feature has it."""
     return next((relation for relation in relations() if relation.name == name), None)
 
 

@@ -1,7 +1,7 @@
-"""Texts that repeat facts to the model when the earlier turns of its conversation are left out.
+"""Texts that repeat facts to the model when the prompt omits earlier turns of the conversation.
 
-A feature lists sections in its `reminders.SECTIONS`. They come from rows, so that a summary cannot
-change them.
+A feature lists sections in its `reminders.SECTIONS`. Their texts come from rows, so that a summary
+cannot change the facts.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from agents.kernel.features import collect
 
 @dataclass(frozen=True, slots=True)
 class ReminderSection:
-    """A section of the text that replaces the turns."""
+    """A section of the text that replaces the omitted turns."""
 
     title: str
     read: Callable[[str], str]
-    """Return the text for the thread with this id, in a transaction. Empty: no section."""
+    """Returns the text for the thread with this id, in a transaction; "" for no section."""
     share: float
-    """The part of the room for the conversation that the text can take. The rest is cut."""
+    """The part of the room for the conversation that the text may use. Longer texts are cut."""
 
 
 def reminder_sections() -> list[ReminderSection]:

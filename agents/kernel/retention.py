@@ -1,7 +1,7 @@
 """Data of features with a limited lifetime: rows and files.
 
 `vel prune` deletes old rows, which features list in `retention.OLD_ROWS`. `vel workspaces prune`
-deletes unused files outside of workspaces: `unused_files.UNUSED_FILES`.
+deletes unused files outside of workspaces, which features list in `unused_files.UNUSED_FILES`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from agents.kernel.features import collect
 
 @dataclass(frozen=True, slots=True)
 class OldRows:
-    """Rows of one kind, without references to them."""
+    """Rows of one kind that expire. No other rows refer to them."""
 
     name: str
-    """Their name in `vel prune`."""
+    """The name of these rows in `vel prune`."""
     days: Callable[[], int]
-    """The retention period in days, from the feature's settings. 0: for ever."""
+    """Returns the retention period in days, from the feature's settings. 0: forever."""
     rows: Callable[[datetime], QuerySet[Any]]
-    """The rows from before this time that can be deleted."""
+    """Returns the rows that are older than this time and can be deleted."""
 
 
 def feature_rows() -> list[OldRows]:
@@ -35,10 +35,13 @@ def feature_rows() -> list[OldRows]:
 
 @dataclass(frozen=True, slots=True)
 class UnusedFiles:
-    """Files of one kind. `remove(days, apply)` returns the paths unused for this number of days."""
+    """Files of one kind.
+
+    `remove(days, apply)` returns the paths that were unused for `days` days.
+    """
 
     name: str
-    """Their name for people, in the plural."""
+    """The name of these files for people, in the plural."""
     remove: Callable[[int, bool], list[str]]
 
 

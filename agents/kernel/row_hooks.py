@@ -1,12 +1,12 @@
 """Hooks of features in the transactions that change the row of a run, in every process.
 
-Web processes also start, end, cancel and resume runs, and they have no middleware of a run.
-Therefore a feature lists subclasses of `RowHooks` in its `row_hooks.ROW_HOOKS`. A process imports
-them before its first change of a run's row.
+Web processes also start, end, cancel and resume runs, but have no middleware of a run. Therefore a
+feature lists subclasses of `RowHooks` in its `row_hooks.ROW_HOOKS`. A process imports them before
+its first change of a run's row.
 
 Each hook runs inside the transaction of the change, under the lock of the run's row, and an
-exception rolls back the whole change. A hook only writes rows, because a transaction can be
-repeated. It locks the clock of the run first, then its own rows, in the order of their ids.
+exception rolls back the whole change. A hook must only write rows, because a transaction can be
+repeated. It must lock the clock of the run first, then its own rows, in the order of their ids.
 """
 
 from __future__ import annotations
@@ -24,47 +24,54 @@ Protects = Callable[[str], bool]
 
 
 class RowHooks:
-    """The base class. A hook that a class does not override costs nothing."""
+    """The base class of hooks. A hook that a class does not override costs nothing."""
 
     order: ClassVar[int] = 1000
-    """Lower numbers come first, equal ones by the name of the class."""
+    """The position among the hooks.
+
+    Lower numbers come first, equal ones by the name of the class.
+    """
     waits_for: ClassVar[str] = ""
-    """The `Run.wait_reason` of runs that wait for this feature. At most one class has each."""
+    """The `Run.wait_reason` of runs that wait for this feature.
+
+    Each reason belongs to one class.
+    """
 
     def started(self, run: Run) -> Mapping[str, Any]:
-        """Return fields of the event `run.started`. A driver claims the run for the first time."""
+        """Return fields for `run.started`, when a worker claims the run for the first time."""
         return {}
 
     def released(self, run_id: str, clock: RunClock) -> None:
-        """Handle a run that has lost its driver, or that a driver claims: no call is active.
+        """Handle a run that has no worker any more, or that a worker claims. No call is active.
 
-        `clock` may be out of date, except that no other driver has the lease.
+        `clock` may be out of date, except that no other worker has the lease.
         """
 
     def ended(self, run: Run, *, wake: bool) -> None:
         """Handle a run that has ended with `run.status`. Its last event is written.
 
-        The row of its parent is locked, too. Without `wake` the parent is about to end as well.
+        The row of its parent is locked, too. If `wake` is false, the parent is about to end as
+        well.
         """
 
     def resumed(self, run: Run, *, had_ended: bool) -> None:
         """Handle a run that a person resumes. The caller saves `run` afterwards."""
 
     def stop_waiting(self, run: Run) -> None:
-        """Handle a run that waits for `waits_for`, and is about to end instead."""
+        """Handle a run that waits for `waits_for` and is about to end instead."""
 
     def time_over(self, run: Run) -> str:
-        """Return the reason for the event `run.resumed`; empty for the default.
+        """Return the reason for the event `run.resumed`, "" for the default.
 
-        The run waits for `waits_for`, and continues because its `wake_at` has passed.
+        Called when a run that waits for `waits_for` continues because its `wake_at` has passed.
         """
         return ""
 
     def copied(self, run: Run, copy: Run) -> None:
-        """Handle the copy of a run in a fork of the thread. The copy is never driven."""
+        """Handle the copy of a run in a fork of the thread. A copy is never executed."""
 
     def forked(self, source: Run, turn: int, thread: Thread) -> None:
-        """Handle a new `thread` that starts with the conversation up to a turn of `source`."""
+        """Handle a new `thread` with the conversation of `source` up to the turn `turn`."""
 
     def check_directories(
         self, directories: Sequence[str], workspace_path: str, protects: Protects
@@ -92,7 +99,7 @@ _loading = Lock()
 
 
 def register(hooks: type[RowHooks]) -> None:
-    """Add the hooks of a feature. A registered class is not added again.
+    """Add the hooks of a feature. Does nothing for a class that is already registered.
 
     Raises `ImproperlyConfigured` if another class has the same `waits_for`.
     """
@@ -109,9 +116,9 @@ def register(hooks: type[RowHooks]) -> None:
 
 
 def _load() -> None:
-    """Register the hooks of the features, once in this process.
+    """Register the hooks of the features, once in each process.
 
-    Another thread that needs a hook at this time waits: no run may end without the hooks.
+    Other threads that need a hook at this time wait, because no run may end without the hooks.
     """
     if _is_loaded:
         return
@@ -194,7 +201,7 @@ def forked(source: Run, turn: int, thread: Thread) -> None:
 
 
 def check_directories(directories: Sequence[str], workspace_path: str, protects: Protects) -> bool:
-    """Return whether any feature reads the directories."""
+    """Let all features check the directories. Return whether any feature reads them."""
     _load()
     for hooks in _by_name["check_directories"]:
         hooks.check_directories(directories, workspace_path, protects)

@@ -1,6 +1,6 @@
 """Data of features in the state of a session, which a Python program stores and restores.
 
-A feature lists it in its `session_state.SESSION_STATES`.
+A feature lists its parts of the state in its `session_state.SESSION_STATES`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agents.kernel.features import collect
 
 @dataclass(frozen=True, slots=True)
 class SessionAgent:
-    """The agent of a session. `spec` is an `agents.spec.AgentSpec`, and `agent_id` may be new."""
+    """The agent of a session. `spec` is an `agents.spec.AgentSpec`. The agent may not exist yet."""
 
     agent_id: str
     spec: Any
@@ -23,19 +23,18 @@ class SessionAgent:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A feature's part of the state. Its fields are also in the stream mode `values`."""
+    """A feature's part of the state. The stream mode `values` contains its fields too."""
 
     name: str
     """The key of the part in the state."""
     empty: Mapping[str, Any]
-    """The part of a session that has not used the feature."""
+    """The part in the state of a session that has not used the feature."""
     read: Callable[[str], dict[str, Any]]
-    """Return the part for the thread with this id, as JSON."""
+    """Returns the part for the thread with this id, as JSON data."""
     check: Callable[[Any, SessionAgent], dict[str, Any]]
-    """Return a part as `read` will return it. Raises `ValueError` for one that cannot be restored.
-    """
+    """Returns a part as `read` will return it. Raises `ValueError` if it cannot be restored."""
     write: Callable[[str, dict[str, Any]], None]
-    """Make a checked part the only content of the thread, which has no active run."""
+    """Replaces the part of a thread with a checked one. The thread has no active run."""
 
 
 def session_states() -> list[SessionState]:

@@ -44,23 +44,30 @@ from django.core.signals import setting_changed
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off", ""}
 _LONGEST = 200
-"""The number of characters of a wrong value that an error shows."""
+"""The number of characters of an invalid value that an error shows."""
 
 
 class About(NamedTuple):
-    """Additions of a setting's annotation to its type: `Annotated[int, About(unit="bytes")]`."""
+    """More about a setting than its type, as in `Annotated[int, About(unit="bytes")]`."""
 
     unit: str = ""
     at_least: float | None = None
     is_secret: bool = False
-    """No error and no `repr` shows its value."""
+    """Whether errors and `repr` hide the value."""
     variables: tuple[str, ...] | None = None
-    """Environment variables to read instead of `VEL_` and the name; the first that is set counts.
-    Empty: only `settings.VEL` has this setting."""
+    """The environment variables of the setting, by default `VEL_` and the name.
+
+    The first set one counts.
+
+    Empty: only `settings.VEL` has this setting.
+    """
     parse: Callable[[str], Any] | None = None
-    """Convert the text of an environment variable. Its `ValueError` completes "expected …"."""
+    """Converts the text of an environment variable.
+
+    The text of a `ValueError` completes "expected …".
+    """
     expected: str = ""
-    """The allowed values, to complete "expected …"."""
+    """The allowed values, as a text that completes "expected …"."""
     default: str = ""
     """The default as docs/reference/settings.md shows it, if it is computed."""
 
@@ -80,20 +87,20 @@ Secret = Annotated[str, About(is_secret=True)]
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class FeatureSettings:
-    """The settings of one feature: a subclass is a frozen dataclass whose fields have defaults.
+    """The settings of one feature. A subclass is a frozen dataclass whose fields have defaults.
 
-    It needs no decorator. `dataclasses.dataclass` would compile six methods for each class, which
-    took most of the time that Vel needs to read its settings.
+    Subclasses need no decorator: `dataclasses.dataclass` would compile six methods for each class,
+    which took most of the time that Vel needs to read its settings.
     """
 
     DICTIONARY: ClassVar[str] = "VEL"
-    """The dictionary in Django's settings. Empty: only the environment."""
+    """The name of the dictionary in Django's settings. Empty: only the environment is read."""
     PREFIX: ClassVar[str] = "VEL_"
-    """The start of the names of its environment variables."""
+    """The start of the names of the environment variables."""
     IN_PROGRAMS: ClassVar[bool] = False
     """Whether programs without a Django project read the environment (docs/guides/python.md)."""
     WITHOUT_DJANGO: ClassVar[bool] = False
-    """Whether the defaults are used if Django has no settings; otherwise that is an error."""
+    """Whether the defaults apply if Django has no settings. Otherwise that is an error."""
 
     def __init__(self, **values: Any) -> None:
         known = {one.name for one in settings_of(type(self))}
@@ -114,7 +121,7 @@ class FeatureSettings:
 
     @classmethod
     def now(cls) -> Self:
-        """Return the settings in force. Raises `ImproperlyConfigured` for a wrong one."""
+        """Return the current settings. Raises `ImproperlyConfigured` for an invalid value."""
         found: Self | None = _in_force.get(cls)
         return _build(cls) if found is None else found
 
@@ -139,7 +146,7 @@ class Setting:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The environment variables that set it."""
+        """Return the environment variables that set this setting."""
         named = self.about.variables
         return (f"{self.declared_in.PREFIX}{self.name}",) if named is None else named
 
@@ -153,7 +160,7 @@ class Setting:
 
     @property
     def expected(self) -> str:
-        """The allowed values, to complete "expected …"."""
+        """Return the allowed values, as a text that completes "expected …"."""
         if self.about.expected:
             return self.about.expected
         number = {int: "a whole number", float: "a number"}.get(self.type)
@@ -168,9 +175,9 @@ class Setting:
         return "a path" if self.type in (Path, Path | None) else "a text"
 
     def read(self, environ: Mapping[str, str]) -> Any:
-        """Return its value in the environment, or `MISSING`.
+        """Return the setting's value in the environment, or `MISSING`.
 
-        An empty variable counts as not set, except for a list, which is empty then.
+        An empty variable counts as not set, except for a list, which is then empty.
         """
         for variable in self.variables:
             raw = environ.get(variable)
@@ -183,7 +190,10 @@ class Setting:
         return MISSING
 
     def checked(self, value: Any) -> Any:
-        """Return a value from Django's settings as the declared type. `None` is the default."""
+        """Return a value from Django's settings as the declared type.
+
+        `None` becomes the default.
+        """
         if value is None:
             return self.default
         try:
@@ -246,7 +256,7 @@ class Setting:
 
 
 def _text(value: Any) -> str:
-    """Return a text or a path as text."""
+    """Return a text or a path as text. Raises `ValueError` for bytes."""
     found = os.fspath(value)
     if not isinstance(found, str):
         raise ValueError
@@ -261,19 +271,19 @@ _in_force: dict[type[FeatureSettings], Any] = {}
 
 
 def split(text: str) -> tuple[str, ...]:
-    """Return the items of a comma-separated list, without the blanks around them."""
+    """Return the items of a comma-separated list, without surrounding blanks."""
     return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def settings_of(declared_in: type[FeatureSettings]) -> tuple[Setting, ...]:
-    """Return the settings that a class declares, in their order."""
+    """Return the settings that the class declares, in order."""
     found = _settings.get(declared_in)
     if found is None:
         hints: dict[str, Any] = {}
         for base in reversed(declared_in.__mro__):
             hints |= vars(base).get("__annotations__", {})
-        # Evaluating annotations that are strings takes ten times as long. For this reason Vel's
-        # own modules of settings do not import `annotations` from `__future__`.
+        # Refuse annotations that are strings: evaluating them takes ten times as long. Vel's own
+        # modules of settings therefore do not import `annotations` from `__future__`.
         if any(isinstance(hint, str) for name, hint in hints.items() if name not in _ABOUT_CLASS):
             hints = get_type_hints(declared_in, include_extras=True)
         found = _settings[declared_in] = tuple(
@@ -285,9 +295,10 @@ def settings_of(declared_in: type[FeatureSettings]) -> tuple[Setting, ...]:
 
 
 def declarations(app_names: Iterable[str]) -> tuple[type[FeatureSettings], ...]:
-    """Import the module `settings` of each app that has one, and return the classes it lists.
+    """Import the module `settings` of each app that has one, and return the classes in `SETTINGS`.
 
-    Raises `ImproperlyConfigured` if two classes declare the same name. Needs no loaded apps.
+    Django's apps need not be loaded. Raises `ImproperlyConfigured` if two classes declare the same
+    name.
     """
     found: dict[type[FeatureSettings], None] = {}
     for name in app_names:
@@ -321,9 +332,9 @@ def refuse_duplicates(classes: Iterable[type[FeatureSettings]]) -> None:
 def read_environment(
     classes: Iterable[type[FeatureSettings]], environ: Mapping[str, str] = os.environ
 ) -> dict[str, dict[str, Any]]:
-    """Return the values in the environment, for each dictionary of Django's settings.
+    """Return the values in the environment, by the name of the dictionary in Django's settings.
 
-    Raises `ImproperlyConfigured` for a wrong value, with the name of the variable.
+    Raises `ImproperlyConfigured`, with the name of the variable, for an invalid value.
     """
     classes = tuple(classes)
     found: dict[str, dict[str, Any]] = {one.DICTIONARY: {} for one in classes}
@@ -345,7 +356,7 @@ def installed() -> tuple[type[FeatureSettings], ...]:
 
 
 def find_problems() -> Iterator[tuple[str, str]]:
-    """Yield each error in Django's settings, as the name of a dictionary and a sentence."""
+    """Yield (name of a dictionary, sentence) for each error in Django's settings."""
     for dictionary in dict.fromkeys(one.DICTIONARY for one in installed()):
         try:
             given = _given(dictionary)
@@ -363,15 +374,15 @@ def find_problems() -> Iterator[tuple[str, str]]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a suggestion of the known name that is most similar to `name`, or ""."""
+    """Return a question that suggests the most similar known name, "" if none is similar."""
     found = get_close_matches(name, known, n=1, cutoff=0.75)
     return f"Did you mean {found[0]}?" if found else ""
 
 
 def forget() -> None:
-    """Discard the values in memory: Django's settings are read again.
+    """Discard the cached values, so that Django's settings are read again.
 
-    The declared settings depend on the installed apps alone, and stay.
+    The declarations depend only on the installed apps, and stay cached.
     """
     _in_force.clear()
     _refuse_unknown.cache_clear()

@@ -1,4 +1,4 @@
-"""Calls of tools in a driver's memory, and their results."""
+"""Tool calls in a worker's memory, and their results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agents.events.append import EventDraft
 
 @dataclass(slots=True)
 class Call:
-    """A tool call in a driver's memory: the row's fields, without derived values."""
+    """A tool call in a worker's memory, with the fields of its row but no derived values."""
 
     turn: int
     position: int
@@ -28,15 +28,15 @@ class Call:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Return its turn and its position, which identify a call in its run."""
+        """Return (turn, position in the turn), which identifies the call in its run."""
         return self.turn, self.position
 
 
 @dataclass(slots=True)
 class ToolResult:
-    """A tool's result for the model.
+    """The result of a tool for the model.
 
-    `content` is text, a JSON-able dictionary or list (sent as JSON text), or, with `blocks`, a list
+    `content` is text, a dictionary or list that can be sent as JSON text, or, with `blocks`, a list
     of content blocks. `events` and `commit` take effect in the transaction that stores the result:
     rows written by `commit` exist exactly once, even after a crash.
     """

@@ -1,8 +1,8 @@
 """Triggers start runs without a person. Features list their kinds in `triggers.TRIGGERS`.
 
-Two more lists are about the triggers of all features. `triggers.START_CHECKS` has functions that
-get a due trigger, and raise `CannotStart`. `triggers.BEFORE_DELETION` has functions that get the id
-of a trigger before it is deleted.
+Two more lists concern the triggers of all features. The functions in `triggers.START_CHECKS`
+receive a due trigger, and raise `CannotStart` to prevent the start. The functions in
+`triggers.BEFORE_DELETION` receive the id of a trigger before it is deleted.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from agents.kernel.features import collect
 class TriggerKind:
     """A kind of trigger. A run has the id of its trigger as `Run.trigger`.
 
-    `source` is the `Run.source` of its runs, and the name of a filter of lists of runs. `label` is
+    `source` is the `Run.source` of its runs, and the name of a filter in lists of runs. `label` is
     the word for people, as in "begun by a schedule". `model` is a subclass of
-    `agents.models.Trigger`. `page` is the URL name of the page of one trigger, which takes its id.
+    `agents.models.Trigger`. `page` is the URL name of the page of one trigger. The URL takes the
+    trigger's id.
     """
 
     source: str
@@ -32,5 +33,5 @@ class TriggerKind:
 
 @cache
 def trigger_kinds() -> list[TriggerKind]:
-    """Return the kinds of the installed features. A feature that is broken is left out."""
+    """Return the kinds of triggers of the installed features, except broken features."""
     return [kind for _, kind in collect("triggers", "TRIGGERS", skip_broken=True)]

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Limits of a model, in tokens."""
+    """The limits of a model, in tokens."""
 
     size: int
-    """The limit of a prompt and its reply together."""
+    """The maximum length of a prompt and its reply together."""
     output: int
-    """The limit of the reply."""
+    """The maximum length of a reply."""
     compact_at: int | None = None
-    """A longer prompt should be compacted, although it fits into the window."""
+    """The length from which a prompt should be compacted, although it fits into the window."""
 
     @property
     def room(self) -> int:
-        """The limit of a prompt that leaves space for the longest reply."""
+        """Return the maximum length of a prompt that leaves room for the longest reply."""
         return self.size - self.output

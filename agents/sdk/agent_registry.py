@@ -1,4 +1,4 @@
-"""Types of agents for delegation, by name."""
+"""The registry of agent types, to which an agent can delegate tasks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from agents.sdk.errors import SetupError
 from agents.spec import SubagentSpec
 
 MAX_TYPES = 50
-"""The limit of an agent: each type is a line of its prompt."""
+"""The maximum number of types of an agent, because each type is a line of its prompt."""
 
 
 @dataclass
 class AgentConfig:
-    """A type of agent. `tools` are names of tools, or functions; empty: those of the main agent.
+    """A type of agent.
 
+    `tools` are names of tools, or functions. Without any, the type has the tools of the main agent.
     With `read_only` it cannot change files, neither with tools nor with commands.
 
     >>> AgentConfig(["read_file", "grep"], max_turns=10, read_only=True).max_turns
@@ -44,7 +45,7 @@ class AgentConfig:
 
 
 def checked_types(given: Any) -> dict[str, AgentConfig]:
-    """Return agent types by name, with an instance for each dictionary. Raises `SetupError`."""
+    """Return agent types by name. A dictionary becomes an `AgentConfig`. Raises `SetupError`."""
     found = arguments.named("custom_agents", given, '{"audit": AgentConfig(["grep"])}')
     return {
         name: arguments.instance_of(AgentConfig, item, f"custom_agents: {name}")
@@ -53,7 +54,7 @@ def checked_types(given: Any) -> dict[str, AgentConfig]:
 
 
 def _defaults() -> dict[str, AgentConfig]:
-    """Return new instances, which a program can change."""
+    """Return new instances of the default types, which a program may change."""
     return {
         "default": AgentConfig(
             [
@@ -91,10 +92,10 @@ Check = Callable[[Sequence[SubagentConfig]], None]
 
 
 class AgentRegistry:
-    """The types default, explore and plan, and those that a program adds.
+    """The agent types default, explore and plan, and those that a program adds.
 
-    Any of them can be replaced, also default, explore and plan. Agents and spawners that use the
-    registry have a new type from their next run on.
+    A program can replace any of them. Agents and spawners that use the registry have a new type
+    from their next run on.
 
     >>> registry = AgentRegistry({"audit": AgentConfig(["grep"], description="Audits code.")})
     >>> registry.list()
@@ -104,7 +105,7 @@ class AgentRegistry:
     def __init__(
         self, custom_agents: Mapping[str, AgentConfig | Mapping[str, Any]] | None = None
     ) -> None:
-        """Add the types. Raises `SetupError` for a wrong type."""
+        """Create a registry with the default types and `custom_agents`. Raises `SetupError`."""
         self._agents = _defaults()
         self._checks: list[WeakMethod[Check]] = []
         self._lock = threading.Lock()
@@ -114,9 +115,9 @@ class AgentRegistry:
         return self._agents.get(agent_id)
 
     def register(self, agent_id: str, config: AgentConfig | Mapping[str, Any]) -> None:
-        """Add or replace a type. Raises `SetupError` for a wrong type, which changes nothing.
+        """Add or replace a type. Raises `SetupError` for an invalid type, which changes nothing.
 
-        A type is also wrong if an agent that uses the registry could not use it.
+        A type is also invalid if an agent that uses the registry could not use it.
         """
         with self._lock:
             found = self._with(checked_types({agent_id: config}))
@@ -129,18 +130,20 @@ class AgentRegistry:
         return [*self._agents]
 
     def get_descriptions(self) -> str:
-        """Return one line for each type."""
+        """Return a text for the model with one line for each type."""
         return "\n".join(f"- {name}: {one.description}" for name, one in self._agents.items())
 
     def subagents(self, prompt: str = "") -> Sequence[SubagentConfig]:
         """Return the types as subagents of an agent with the prompt `prompt`.
 
-        Without the types that each agent of Vel has.
+        The types that every agent has are omitted.
         """
         return _own(self._agents, prompt)
 
     def checked_by(self, check: Check) -> None:
-        """Call a method with all subagents before a type is added. It may raise `SetupError`.
+        """Call the method `check` with all subagents before a type is added.
+
+        It may raise `SetupError`.
 
         The registry does not keep the object of the method alive.
         """
@@ -148,7 +151,7 @@ class AgentRegistry:
         self._checks.append(WeakMethod(check))
 
     def _with(self, added: Mapping[str, AgentConfig]) -> dict[str, AgentConfig]:
-        """Return all types with the added ones. Raises `SetupError`."""
+        """Return all types and the added ones. Raises `SetupError` if they are invalid together."""
         found = {**self._agents, **added}
         own = [one.name for one in _own(found, "")]
         if twice := next((name for name in own if own.count(name) > 1), None):
@@ -160,7 +163,7 @@ class AgentRegistry:
 
 
 def _own(agents: Mapping[str, AgentConfig], prompt: str) -> list[SubagentConfig]:
-    """Return the types that differ from those of each agent."""
+    """Return as subagents the types that differ from those of every agent."""
     return [
         as_subagent(name, config, prompt)
         for name, config in agents.items()
@@ -169,7 +172,7 @@ def _own(agents: Mapping[str, AgentConfig], prompt: str) -> list[SubagentConfig]
 
 
 def possible_tools(names: Iterable[Any], options: Mapping[str, Any]) -> list[Any]:
-    """Return tools without those that options of the agent leave out."""
+    """Return `names` without the tools that the options of the agent disable."""
     without = {"sandbox_enabled": "execute", "planning": "write_todos"}
     left_out = {tool for name, tool in without.items() if options.get(name) is False}
     return [name for name in names if name not in left_out]
@@ -178,7 +181,7 @@ def possible_tools(names: Iterable[Any], options: Mapping[str, Any]) -> list[Any
 def as_subagent(agent_id: str, config: AgentConfig, prompt: str) -> SubagentConfig:
     """Return the type as a subagent of an agent with the prompt `prompt`. Raises `SetupError`.
 
-    A type called default is the general subagent.
+    The type called default becomes the general subagent.
     """
     told = [part for part in (prompt, config.system_prompt_addition) if part]
     return SubagentConfig(

@@ -1,4 +1,4 @@
-"""The form of an agent's answers in a program: a JSON Schema, or a class. Needs no Django."""
+"""The form of an agent's answers in a program: a JSON Schema or a class. Works without Django."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.sdk.errors import SetupError
 
 with lazy_modules:
-    # Importing RE2 takes 20 ms, and most agents answer in words.
+    # Import late: RE2 takes 20 ms, and most agents answer with text.
     from agents.structured_output import schema as schemas
 
 
@@ -31,12 +31,15 @@ _ONE = frozenset({"items", "additionalProperties"})
 
 
 class AnswerRefused(ValueError):
-    """The class does not accept an answer that fits its schema."""
+    """An answer has the right schema, but the class does not accept it."""
 
 
 @dataclass(frozen=True)
 class AnswerForm:
-    """The schema that an agent stores. `reads` makes an instance from JSON text; None for text."""
+    """The JSON Schema of the answers, which the agent stores.
+
+    `reads` returns an instance for an answer in JSON; None if the program receives text.
+    """
 
     schema: dict[str, Any]
     reads: Callable[[str], Any] | None = None
@@ -56,7 +59,7 @@ class AnswerForm:
 
 
 def form_of(given: Any) -> AnswerForm | None:
-    """Return the form for the argument `output_schema`. Raises `SetupError`."""
+    """Return the form for the argument `output_schema`, None for text. Raises `SetupError`."""
     if given is None:
         return None
     if isinstance(given, Mapping):
@@ -84,7 +87,7 @@ def _form_of_class(kind: Any) -> AnswerForm:
 
 
 class _Schema(GenerateJsonSchema):
-    """A decimal is a number: the pattern for its text is not one of RE2."""
+    """Generates a number for a decimal, because RE2 does not support the pattern for its text."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> dict[str, Any]:
         found = super().decimal_schema(schema)
@@ -94,7 +97,7 @@ class _Schema(GenerateJsonSchema):
 def _supported(schema: Any) -> Any:
     """Return a schema of pydantic without keywords that Vel does not check.
 
-    The class checks the answer completely. Titles only repeat names.
+    The class checks the complete answer. Titles only repeat names.
     """
     if not isinstance(schema, dict):
         return schema

@@ -1,4 +1,4 @@
-"""Checks of the arguments of a program. Each names the argument. They need no Django."""
+"""Check the arguments of a program. Each error names the argument. Works without Django."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from agents.sdk.errors import SetupError
 
 MOST = 2_147_483_647
 SHOWN = 80
-"""Characters of a wrong value in an error."""
+"""The number of characters of an invalid value that an error shows."""
 
 
 def wrong(name: str, expected: str, value: Any) -> SetupError:
-    """Return the error for a value of another kind. The value must not be a secret."""
+    """Return the error for a value of the wrong type. The value must not be a secret."""
     return SetupError(f"{name} must be {expected}, got {shown(value)}.")
 
 
@@ -34,7 +34,10 @@ def shown(value: Any) -> str:
 
 @contextmanager
 def renamed(names: Mapping[str, str]) -> Iterator[None]:
-    """Let errors name arguments as the program wrote them. `names` has these by other names."""
+    """Replace argument names in errors raised in the `with` block by those that the program uses.
+
+    `names` maps the names of the checks to those of the program.
+    """
     try:
         yield
     except SetupError as error:
@@ -62,7 +65,7 @@ def check_texts(arguments: Any, names: Iterable[str], *, or_none: bool = False) 
 
 
 def check_paths(arguments: Any, names: Iterable[str]) -> None:
-    """Check for paths. None is the default."""
+    """Raise `SetupError` unless the attributes `names` of `arguments` are paths or None."""
     for name in names:
         value = getattr(arguments, name)
         if value is not None and not (isinstance(value, str | Path) and str(value)):
@@ -82,7 +85,10 @@ def check_positive(name: str, value: Any, *, whole: bool = False, expected: str 
 
 
 def listed(name: str, value: Any, what: str) -> list[Any]:
-    """Return a copy of a list. A text is not one."""
+    """Return a copy of a list. Raises `SetupError` for other types, also for a text.
+
+    `what` describes the items in the error.
+    """
     if not isinstance(value, list | tuple):
         raise wrong(name, f"a list of {what}", value)
     return list(value)
@@ -97,7 +103,7 @@ def listed_texts(name: str, value: Any, what: str) -> list[str]:
 
 
 def named(name: str, value: Any, example: str) -> dict[str, Any]:
-    """Return a copy of a dictionary with texts as keys."""
+    """Return a copy of a dictionary with texts as keys. Raises `SetupError` for other values."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise SetupError(f"{name} must be a dictionary, as {example}.")
     return dict(value)
@@ -106,7 +112,10 @@ def named(name: str, value: Any, example: str) -> dict[str, Any]:
 def known_fields(
     kind: type[Any], given: Mapping[str, Any], what: str, hidden: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """Return `given` if all its keys are fields of the dataclass `kind`."""
+    """Return `given`, whose keys must be fields of the dataclass `kind`. Raises `SetupError`.
+
+    Fields in `hidden` are not accepted.
+    """
     known = [field.name for field in fields(kind) if field.name not in hidden]
     for name in given:
         if name not in known:
@@ -117,7 +126,7 @@ def known_fields(
 
 
 def in_snake_case(kind: type[Any], given: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Return `given` with the names of the dataclass `kind` for names in camelCase."""
+    """Return `given` with field names of the dataclass `kind` in place of names in camelCase."""
     names = {to_camel(field.name): field.name for field in fields(kind)}
     found: dict[str, Any] = {}
     for key, value in given.items():
@@ -131,7 +140,7 @@ def in_snake_case(kind: type[Any], given: Mapping[str, Any], what: str) -> dict[
 def instance_of(kind: type[Any], given: Any, what: str) -> Any:
     """Return `given`, or an instance of the dataclass `kind` for a dictionary of its fields.
 
-    Names in camelCase are accepted.
+    Names in camelCase are accepted. Raises `SetupError`.
     """
     if isinstance(given, kind):
         return given
@@ -147,9 +156,9 @@ def instance_of(kind: type[Any], given: Any, what: str) -> Any:
 
 
 def check_fields(kind: type[BaseModel], values: Mapping[str, Any], what: str) -> None:
-    """Check values by the fields of the same names that an agent stores."""
+    """Check values against the fields of the same names in `kind`. Raises `SetupError`."""
     try:
-        # As JSON, so that a list fits a tuple, although a number does not fit a text.
+        # Validate as JSON, so that a list is accepted for a tuple, but a number not for a text.
         kind.model_validate_json(json.dumps(dict(values)), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]

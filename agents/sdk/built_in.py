@@ -1,4 +1,7 @@
-"""The base of Vel's own middleware for programs: in an agent, each configures what Vel has."""
+"""The base class of Vel's own middleware for programs.
+
+In an agent, such a middleware only configures features that Vel has anyway.
+"""
 
 from __future__ import annotations
 
@@ -15,48 +18,57 @@ _MAY_OVERRIDE = frozenset({"configure", "check"})
 
 
 class Sessions(Protocol):
-    """The sessions of an agent, for a middleware that shows a part of their state. Blocks."""
+    """The sessions of an agent, for a middleware that shows a part of their state.
+
+    Methods block.
+    """
 
     def part(self, session_id: str, name: str) -> Any:
-        """Return a part of a session's state."""
+        """Return the part `name` of a session's state."""
 
     def replace_part(self, session_id: str, name: str, value: Any) -> None:
-        """Replace a part of a session's state. Raises `SetupError`."""
+        """Replace the part `name` of a session's state. Raises `SetupError`."""
 
 
 class BuiltInMiddleware(BaseMiddleware):
-    """A middleware of Vel. An agent that gets one uses its own implementation, configured by it."""
+    """A middleware of Vel.
+
+    An agent with it uses its own implementation, configured by this object.
+    """
 
     leave_out: ClassVar[str] = ""
-    """How an agent is created without this part of Vel. Each class of Vel has its own text."""
+    """The advice on how to create an agent without this part of Vel.
+
+    Each class has its own text.
+    """
     adds_up: ClassVar[bool] = False
-    """Whether an agent can have several: their values are joined."""
+    """Whether an agent can have several instances, whose values are then joined."""
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Return the config of an agent with this middleware. Raises `SetupError`."""
+        """Return `config` with the values of this middleware. Raises `SetupError`."""
         raise NotImplementedError
 
     def check(self, config: DeepAgentConfig) -> None:
-        """Raise `SetupError` if the other middleware or arguments contradict this one."""
+        """Raise `SetupError` if other middleware or arguments contradict this middleware."""
 
     def begins_with(self) -> Mapping[str, Any]:
-        """Return the parts of the state with which each new session of an agent starts."""
+        """Return the parts of the state with which each new session of the agent starts."""
         return {}
 
     def follow(self, sessions: Sessions, session_id: str) -> None:
-        """Handle that an agent with this middleware starts or continues a session."""
+        """Handle the start or continuation of a session by an agent with this middleware."""
 
     def leave(self, sessions: Sessions) -> None:
-        """Handle that the agent of these sessions is about to close. They can be read."""
+        """Handle that the agent is about to close. Its sessions can still be read."""
 
 
 def built_in(config: DeepAgentConfig) -> list[BuiltInMiddleware]:
-    """Return Vel's own middleware among that of a config."""
+    """Return those middleware of `config` that are Vel's own."""
     return [item for item in config.middleware if isinstance(item, BuiltInMiddleware)]
 
 
 def settled(config: DeepAgentConfig) -> DeepAgentConfig:
-    """Return the config as configured by Vel's own middleware; the others remain in it."""
+    """Return `config` with the values of Vel's own middleware. Only other middleware stays in it."""
     own = [item for item in config.middleware if not isinstance(item, BuiltInMiddleware)]
     given = built_in(config)
     if not given:
@@ -84,7 +96,11 @@ def settled(config: DeepAgentConfig) -> DeepAgentConfig:
 
 
 def with_options(config: DeepAgentConfig, values: Mapping[str, Any], name: str) -> DeepAgentConfig:
-    """Return the config with these options of the agent. A None is no value."""
+    """Return `config` with the agent options `values`, except those that are None.
+
+    Raises `SetupError` if an option has another value. `name` is that of the middleware in the
+    error.
+    """
     given = {option: value for option, value in values.items() if value is not None}
     for option, value in given.items():
         if config.options.get(option, value) != value:
@@ -96,7 +112,10 @@ def with_options(config: DeepAgentConfig, values: Mapping[str, Any], name: str) 
 
 
 def value_of(argument: str, given: Any, own: Any, usual: Any, name: str) -> Any:
-    """Return the value that is no default. Raises `SetupError` for two of them."""
+    """Return `given` or `own`: the value that is not the default `usual`.
+
+    Raises `SetupError` if both are not the default and differ.
+    """
     if own == usual or given == own:
         return given
     if given != usual:
@@ -105,12 +124,12 @@ def value_of(argument: str, given: Any, own: Any, usual: Any, name: str) -> Any:
 
 
 def _kind_of(item: BuiltInMiddleware) -> type[BuiltInMiddleware]:
-    """Return the class of Vel that `item` is an instance of."""
+    """Return the class of Vel that `item` is an instance of, also for a subclass."""
     return next(base for base in type(item).__mro__ if "leave_out" in vars(base))
 
 
 def _refuse_overrides(item: BuiltInMiddleware, kind: type[BuiltInMiddleware]) -> None:
-    """Refuse a subclass whose methods no agent would call."""
+    """Raise `SetupError` for a subclass with methods that no agent would call."""
     changed = [
         name
         for name in dir(type(item))

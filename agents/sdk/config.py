@@ -1,4 +1,4 @@
-"""The configuration of a program's agent."""
+"""The configuration of an agent in a program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sandbox.policy import MAX_TIMEOUT
 
 
 class DefaultDirectory(str):
-    """A working directory that the caller has not chosen: only new sessions use it."""
+    """The default working directory, which the caller has not chosen. Only new sessions use it."""
 
     __slots__ = ()
 
@@ -38,20 +38,21 @@ CHECKPOINTS = 5
 COMMAND_SECONDS = 30
 CONCURRENT = 5
 LEAST_COST = 0.000001
-"""In US dollars. A smaller limit would be stored as zero."""
+"""The minimum cost limit in US dollars. A smaller one would be stored as zero."""
 OF_EVERY_AGENT = AgentSpec(name="", slug="")
-"""The defaults of options."""
+"""The default values of the options."""
 PROFILES: tuple[str, ...] = get_args(AgentSpec.model_fields["profile"].annotation)
 
 
 @dataclass
 class SubagentConfig:
-    """A subagent of the agent.
+    """A subagent to which an agent can delegate tasks.
 
-    `tools` are functions, tools or names of tools; empty: those of the agent. `model` overrides the
-    agent's: a name or `{"provider", "model"}`, without the other options of a model. `skills` are
-    loaded at the start, and no others are available. With `read_only` it sees the agent's files and
-    cannot change them, neither with tools nor with commands.
+    `tools` are functions, tools or names of tools; without any, the subagent has the agent's tools.
+    `model` replaces the agent's model: a name or `{"provider", "model"}`, without the other options
+    of a model. `skills` are loaded at the start, and no other skills are available. With
+    `read_only` the subagent can read the agent's files, but not change them, neither with tools nor
+    with commands.
 
     >>> market = SubagentConfig("market", "Looks for prices.", tools=["read_file", "grep"])
     >>> agent = create_deep_agent(subagents=[market])
@@ -92,13 +93,13 @@ class SubagentConfig:
 
 @runtime_checkable
 class AgentTypes(Protocol):
-    """`AgentRegistry`, which depends on this module."""
+    """The methods of `AgentRegistry` that a config needs. That class depends on this module."""
 
     def subagents(self, prompt: str = "") -> Sequence[SubagentConfig]:
         """Return the types as subagents of an agent with the prompt `prompt`."""
 
     def checked_by(self, check: Callable[[Sequence[SubagentConfig]], None]) -> None:
-        """Call a method with all subagents before a type is added."""
+        """Call the method `check` with all subagents before a type is added."""
 
 
 _FLAGS = (
@@ -167,8 +168,9 @@ class DeepAgentConfig:
     databases: Mapping[str, str] = field(default_factory=dict, repr=False)
     database_read_only: bool = True
     database_limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """`{"query_timeout", "row_limit"}` by the name of the database: the limit of a statement, and
-    of the rows of a result. By default 30 seconds and 10,000 rows.
+    """`{"query_timeout", "row_limit"}` by the name of the database.
+
+    They limit the time of a statement in seconds (default 30) and the rows of a result (10,000).
     """
     subagents: list[SubagentConfig] = field(default_factory=list)
     """Dictionaries with the fields of `SubagentConfig` are accepted, too."""
@@ -181,30 +183,30 @@ class DeepAgentConfig:
     checkpoint_interval: int = CHECKPOINTS
 
     name: str = "deep-agent"
-    """Sessions belong to the agent of this name: use the same name after a restart of the program.
-    """
+    """The name of the agent. Its sessions belong to this name: use the same one after a restart."""
     profile: str = OF_EVERY_AGENT.profile
-    """full, or sandbox_only: it works with commands in the sandbox only
-    (docs/guides/sandbox-only.md).
+    """`full`, or `sandbox_only` for an agent that only runs commands in the sandbox.
+
+    See docs/guides/sandbox-only.md.
     """
     system_prompt: str = OF_EVERY_AGENT.system_prompt
     middleware: list[Any] = field(default_factory=list)
     only_tools: list[str] | None = None
-    """The only tools of Vel that it has. None: all tools that the other options allow."""
+    """The only tools of Vel that the agent has. None: all tools that the other options allow."""
     read_only: bool = OF_EVERY_AGENT.read_only
-    """Whether it cannot change files, neither with tools nor with commands, or write to a database.
+    """Whether the agent and its subagents cannot change files or write to a database.
 
-    This includes its subagents.
+    This applies to tools and to commands.
     """
     planning: bool = True
     memory: bool = False
-    """Whether it has the memory tools (docs/guides/memory.md)."""
+    """Whether the agent has the memory tools (docs/guides/memory.md)."""
     skill_mode: str = "tool_result"
-    """The place of a loaded skill's instructions; or system_prompt."""
+    """Where the instructions of a loaded skill are: `tool_result` or `system_prompt`."""
     background_subagents: bool = False
     toolbox: str = OF_EVERY_AGENT.toolbox
     output_schema: Any = None
-    """The form of its answers: a JSON Schema, with which `run` returns JSON text, or a class.
+    """The form of the answers: a JSON Schema, with which `run` returns JSON text, or a class.
 
     With a pydantic model, a dataclass or a TypedDict, `run` returns an instance.
     """
@@ -212,41 +214,47 @@ class DeepAgentConfig:
     max_cost: float | None = None
     max_seconds: int | None = None
     fallbacks: list[Mapping[str, str]] = field(default_factory=list)
-    """`{"provider", "model"}` each: up to three models that are used while its own model is down
-    (docs/guides/fallbacks.md). Their keys are those of the environment.
+    """Up to three models, `{"provider", "model"}`, for the time when the agent's model is down.
+
+    See docs/guides/fallbacks.md. Their API keys are those of the environment.
     """
     guardrails: list[Any] = field(default_factory=list)
-    """Its guardrails (docs/guides/guardrails.md): `Guardrail` classes or instances, and names of
-    guardrails that come with Vel or are registered in the settings.
+    """The guardrails of the agent: `Guardrail` classes or instances, or names.
+
+    Names are those of guardrails that come with Vel or are registered in the settings. See
+    docs/guides/guardrails.md.
     """
     program_files: Any = field(default=None, repr=False)
     """The agent's files, as `FilesystemMiddleware(backend)` sets them."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Other fields of an agent's definition by name, as in its file (docs/guides/agent-files.md),
-    and options of features.
+    """Other fields of an agent's definition by name, and options of features.
+
+    The fields are those of an agent file (docs/guides/agent-files.md).
     """
     hooks: list[Any] = field(default_factory=list)
-    """`Hooks` classes or instances. Their methods are called during its runs."""
+    """`Hooks` classes or instances. Vel calls their methods during the agent's runs."""
     tool_retries: list[Mapping[str, Any]] = field(default_factory=list)
-    """`{"tool", "attempts", "backoff"}` each: read-only calls that are repeated after a timeout or
-    a lost connection.
+    """Read-only calls to repeat after a timeout or a lost connection.
+
+    Each item is `{"tool", "attempts", "backoff"}`.
     """
     user: Any = None
-    """The owner of its runs: a user of the project, or a user's name."""
+    """The owner of the runs: a user of the project, or a user's name."""
     outputs_dir: str | Path | None = None
     """The directory for copies of the files in /sandbox/outputs at the end of each run.
 
     None: ./outputs in a script; a project keeps the files in its data directory.
     """
     sandbox_allow_write: Sequence[str] = ()
-    """Protected files of the working directory that it may change, as .github
-    (docs/guides/own-directory.md).
+    """Protected files of the working directory that the agent may change, such as `.github`.
+
+    See docs/guides/own-directory.md.
     """
     sandbox_protect: Sequence[str] = ()
-    """Additional files of the working directory that it must not change."""
+    """Additional files of the working directory that the agent must not change."""
 
     def __post_init__(self) -> None:
-        """Check the arguments. Raises `SetupError` that names the argument."""
+        """Check the arguments. Raises `SetupError` with the name of the argument."""
         if not isinstance(self.name, str) or not 0 < len(self.name.strip()) <= 60:
             raise SetupError("name: the name of an agent has 1 to 60 characters.")
         arguments.check_flags(self, _FLAGS)
@@ -374,7 +382,10 @@ class DeepAgentConfig:
                 )
 
     def skill_directories(self) -> tuple[str, ...]:
-        """Return absolute paths. The default directory may be missing; a named one must exist."""
+        """Return the absolute paths of the directories of skills. Raises `SetupError`.
+
+        The default directory may be missing. A named one must exist.
+        """
         found: dict[str, None] = {}
         for given in [DEFAULT_SKILLS] if self.skill_dirs is None else self.skill_dirs:
             place = Path(given).expanduser().resolve()
@@ -395,13 +406,16 @@ class DeepAgentConfig:
         return tuple(found)
 
     def _writes_in(self, place: Path) -> bool:
-        """Return whether the working directory contains `place`."""
+        """Return whether `place` is in the working directory."""
         directory = self.sandbox_working_dir if self.sandbox_enabled else None
         return directory is not None and place.is_relative_to(Path(directory).resolve())
 
 
 def checked_subagents(given: Any) -> list[SubagentConfig]:
-    """Return the argument `subagents` with an instance for each dictionary."""
+    """Return the argument `subagents` with dictionaries as `SubagentConfig`.
+
+    Raises `SetupError`.
+    """
     found = [
         arguments.instance_of(SubagentConfig, item, f"subagents: number {at + 1}")
         for at, item in enumerate(arguments.listed("subagents", given, "subagents"))
@@ -413,7 +427,7 @@ def checked_subagents(given: Any) -> list[SubagentConfig]:
 
 
 def config_of(given: Any) -> DeepAgentConfig:
-    """Return a config for a dictionary of its fields. Raises `SetupError` for an unknown one."""
+    """Return `given` as a config. Raises `SetupError` for a dictionary with an unknown field."""
     if given is None:
         return DeepAgentConfig()
     config: DeepAgentConfig = arguments.instance_of(DeepAgentConfig, given, "config")
@@ -430,7 +444,7 @@ def checked_tools(name: str, given: Any) -> list[Any]:
 
 
 def checked_rules(given: Any) -> dict[str, Any]:
-    """Return the argument `interrupt_on` as JSON data."""
+    """Return the argument `interrupt_on` as JSON data. Raises `SetupError`."""
     found = arguments.named("interrupt_on", given, '{"execute": True}')
     for tool, rule in found.items():
         what = f"interrupt_on: {tool}"
@@ -444,13 +458,13 @@ def checked_rules(given: Any) -> dict[str, Any]:
 
 
 def _positive_or_none(name: str, value: Any, *, whole: bool = False) -> None:
-    """Check for positive numbers. None is no limit."""
+    """Raise `SetupError` unless `value` is a positive number or None, which is no limit."""
     if value is not None:
         arguments.check_positive(name, value, whole=whole, expected=", or None")
 
 
 def function_names(tools: Sequence[Any]) -> list[str]:
-    """Return the names among a subagent's tools; the others are functions and tools."""
+    """Return the names among the tools of a subagent. The others are functions and tools."""
     return [item for item in tools if isinstance(item, str)]
 
 
@@ -460,7 +474,7 @@ def functions(tools: Sequence[Any]) -> list[Callable[..., Any]]:
 
 @cache
 def program_options() -> tuple[ProgramOptions, ...]:
-    """Return the options of all features that are installed."""
+    """Return the program options of all installed features."""
     return tuple(
         options
         for path in installed_features()
@@ -470,7 +484,10 @@ def program_options() -> tuple[ProgramOptions, ...]:
 
 
 def checked(name: str, value: Any) -> Any:
-    """Return the value of an argument as the config keeps it. Raises `SetupError`."""
+    """Return the value of an argument in the form in which the config stores it.
+
+    Raises `SetupError`.
+    """
     for options in program_options():
         if name in options.names:
             try:
@@ -491,12 +508,12 @@ def _naming(name: str, message: str) -> str:
 
 
 def parts_of(config: Any) -> tuple[ProgramPart, ...]:
-    """Return the program's parts for each feature."""
+    """Return the program's values for each feature."""
     return tuple(options.part(_values(options, config)) for options in program_options())
 
 
 def stored_options(config: Any) -> dict[str, Any]:
-    """Return the options that the agent stores. Raises `SetupError` for unusable ones."""
+    """Return the options that the agent stores. Raises `SetupError` for unusable values."""
     stored: dict[str, Any] = {}
     for options in program_options():
         try:
@@ -507,7 +524,7 @@ def stored_options(config: Any) -> dict[str, Any]:
 
 
 def check_for_agent(values: Mapping[str, Any], agent: SessionAgent) -> None:
-    """Check the values of a config by the rows that there are. Raises `SetupError`."""
+    """Check the values of a config against the stored rows. Raises `SetupError`."""
     for options in program_options():
         try:
             options.check_agent({name: values[name] for name in options.names}, agent)

@@ -1,4 +1,4 @@
-"""An agent in a program."""
+"""The class of agents in a program."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from agents.sdk.streaming.continued import Continued, answer_of
 from agents.sdk.streaming.stream import StreamEvent, StreamMode
 
 with lazy_modules:
-    # It needs the feature `subagents`.
+    # Import late, because this module needs the feature `subagents`.
     from agents.sdk import agent_registry
 
 with lazy_modules:
-    # They need Django's apps.
+    # Import late, because these modules need Django's apps.
     from agents.sdk.rows import sessions
 
 
@@ -53,13 +53,16 @@ class DeepAgent:
     """
 
     def __init__(self, config: DeepAgentConfig | Mapping[str, Any] | None = None) -> None:
-        """`config` can be a dictionary of its fields. Raises `SetupError` for a wrong option."""
+        """Create an agent. `config` may be a dictionary of fields of `DeepAgentConfig`.
+
+        Raises `SetupError` for an invalid option.
+        """
         given = config_of(config)
         self.config = settled(given)
         self._runner = Runner(self.config, built_in(given))
 
     def name_arguments(self, names: Mapping[str, str]) -> None:
-        """Let its errors name arguments as the program wrote them."""
+        """Let errors of this agent name arguments as the program has written them."""
         self._runner.argument_names = names
 
     async def run(
@@ -70,14 +73,18 @@ class DeepAgent:
         *,
         queue: bool = False,
     ) -> Any:
-        """Work on `message` to the end and return the final answer.
+        """Work on `message` until the end of the run, and return the final answer.
 
-        The answer is text, or with a class as `output_schema` an instance of it.
+        Args:
+            message: The text for the agent.
+            session_id: A name that you choose. The session with this name continues, or starts if
+                it does not exist. Without a name, a new session starts.
+            context: The values of `{{context.NAME}}` in the prompt.
+            queue: Whether a message to a busy session waits for the end of the earlier messages.
+                Otherwise it is refused with `Conflict`.
 
-        `session_id` is a name of your own: it continues the session with this name or starts it;
-        without one, a new session starts. `context` are the values of `{{context.NAME}}` in the
-        prompt. With `queue`, a message to a session that is busy waits for the end of the earlier
-        ones, in their order; without it, it is refused with `Conflict`.
+        Returns:
+            The answer as text, or an instance if `output_schema` is a class.
 
         Raises `RunInterrupted` if a person must decide first, `RunFailed`, and `RunCancelled`. If
         the caller is cancelled, so is the run.
@@ -95,11 +102,11 @@ class DeepAgent:
         *,
         queue: bool = False,
     ) -> AsyncGenerator[Any, None]:
-        """Run as `run` does, and yield events in the form of `mode`.
+        """Work on `message` as `run` does, and yield events in the form of `mode`.
 
-        Ends when the run has ended or waits for a person (after its `interrupt` events): continue
-        it with `resume` or `reject`. Leaving the stream earlier cancels the run. A run that fails
-        ends with an `error` event and raises `RunFailed`.
+        The stream ends when the run has ended or waits for a person (after its `interrupt` events):
+        continue the run with `resume` or `reject`. Leaving the stream earlier cancels the run. A
+        run that fails ends with an `error` event and raises `RunFailed`.
         """
         mode = StreamMode(mode)
         session_id = self._runner.session(session_id)
@@ -111,7 +118,7 @@ class DeepAgent:
     async def stream_subagent(
         self, subagent: str, task: str, session_id: str
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Let a subagent of this agent work alone; yield its state after each step."""
+        """Let a subagent of this agent work alone, and yield its state after each step."""
         place = await self._runner.begin(task, session_id, None, subagent=subagent)
         told = self._runner.told(place, session_id, StreamMode.VALUES)
         async with aclosing(told) as items:
@@ -124,17 +131,19 @@ class DeepAgent:
         modified_state: Any = None,
         mode: StreamMode | str = StreamMode.EVENTS,
     ) -> Continued[Any, Any]:
-        """Decide the session's pending requests and continue, also after a restart of the program.
+        """Decide the session's pending requests and continue its run.
 
-        `async for` yields events in the form of `mode`; `await` returns the final answer, with the
-        errors of `run`.
+        This also works after a restart of the program.
+
+        `async for` yields events in the form of `mode`. `await` returns the final answer, and
+        raises the errors of `run`.
 
         Without `modified_state` the pending request is approved. `True` or `"approve"` approves,
-        `False` or `"reject"` rejects, any other text rejects and is the reason. A dictionary
-        changes fields of the input, and the changed input runs. With several requests, pass True or
-        False for all, or `{approval_id: decision}`; a request that is not named remains pending.
-        Only requests that the program has seen as an `interrupt` are decided, or all if it has seen
-        none, as after a restart.
+        `False` or `"reject"` rejects, and any other text rejects with this text as the reason. A
+        dictionary changes fields of the input, and the changed input runs. With several requests,
+        pass True or False for all, or `{approval_id: decision}`; requests that are not named remain
+        pending. Only requests that the program has seen as an `interrupt` are decided, or all if it
+        has seen none, as after a restart.
 
         A failed run continues after its last step.
 
@@ -183,8 +192,8 @@ class DeepAgent:
     ) -> Continued[Any, None]:
         """Reject the pending requests and end the run. `reason` is stored with both.
 
-        `async for` yields events in the form of `mode`; `await` returns after the end. Raises
-        `Conflict` if the run has ended.
+        `async for` yields events in the form of `mode`. `await` returns after the end of the run.
+        Raises `Conflict` if the run has already ended.
         """
         if not isinstance(reason, str):
             raise arguments.wrong("reason", "a text", reason)
@@ -209,7 +218,10 @@ class DeepAgent:
                 yield item
 
     async def pending(self, session_id: str | None = None) -> list[StreamEvent]:
-        """Return the pending requests as `interrupt` events. They count as seen."""
+        """Return the pending requests of a session as `interrupt` events.
+
+        They then count as seen.
+        """
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
         place = await engine.call(sessions.place_of, definition, owner, session_id)
@@ -220,10 +232,11 @@ class DeepAgent:
             return [item async for _, read in found for item in read if item.type == "interrupt"]
 
     async def files(self, session_id: str | None = None) -> list[AgentFile]:
-        """Return the files that the session's agent has left for you in /sandbox/outputs.
+        """Return the files that the session's agent has written for you to /sandbox/outputs.
 
-        They are copied to `outputs_dir` first, as at the end of each run. Without a sandbox: all
-        files of the session, which are in the database. Raises `NotFound` for an unknown session.
+        Vel first copies them to `outputs_dir`, as at the end of each run. Without a sandbox, the
+        result has all files of the session, which are in the database. Raises `NotFound` for an
+        unknown session.
         """
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()
@@ -232,25 +245,26 @@ class DeepAgent:
 
     @property
     def last_session_id(self) -> str | None:
-        """The session of the last message."""
+        """Return the id of the session of the last message, None if there was no message."""
         return self._runner.last_session_id
 
     def get_state(self, session_id: str | None = None) -> dict[str, Any]:
-        """Return the state of a session, as JSON; by default of the last one. Blocks for a moment.
+        """Return the state of a session as JSON data, by default of the last session.
 
-        It has the to-do list, the loaded skills, the states of middleware and, without a sandbox,
-        the files. It has neither the conversation nor the files of a sandbox.
+        The state has the to-do list, the loaded skills, the states of middleware and, without a
+        sandbox, the files. It has neither the conversation nor the files of a sandbox. Blocks for a
+        moment.
 
         Raises `Conflict` for a session of another agent.
         """
         return self._runner.state(session_id or self._runner.last_session_id)
 
     def load_state(self, state: Mapping[str, Any], session_id: str | None = None) -> None:
-        """Make a result of `get_state` the state of a session. Blocks for a moment.
+        """Restore a result of `get_state` in a session. Blocks for a moment.
 
         The session is `session_id`, else that of the state, else the last one. Parts that the state
-        lacks are removed from it. A session that does not exist yet starts with the state; without
-        any session, the next one that this agent starts.
+        lacks are removed from the session. A session that does not exist yet starts with the state.
+        Without any session, the next session of this agent starts with it.
 
         Raises:
             SetupError: If the state cannot be restored, or if the session is at work. Nothing is
@@ -261,20 +275,26 @@ class DeepAgent:
 
     @property
     def agent_types(self) -> agent_registry.AgentRegistry:
-        """Its types: one that is registered here is a subagent from the next message on."""
+        """Return the agent types.
+
+        A type that you register here is a subagent from the next message on.
+        """
         return self._runner.registry()
 
     def register_subagent(self, config: SubagentConfig | Mapping[str, Any]) -> None:
-        """Add a subagent from the next message on; it replaces one with its name.
+        """Add a subagent from the next message on, or replace the one with the same name.
 
-        Raises `SetupError` for one that could not work, and changes nothing then. Blocks for a
-        moment.
+        Raises `SetupError` for a subagent that could not work, and then changes nothing. Blocks for
+        a moment.
         """
         (subagent,) = checked_subagents([config])
         self._runner.add_subagent(subagent)
 
     def close(self) -> None:
-        """Release the engine, which stops with its last agent. Blocks until it has stopped."""
+        """Release the engine, which stops with its last agent.
+
+        Blocks until the engine has stopped.
+        """
         self._runner.close()
 
     async def aclose(self) -> None:

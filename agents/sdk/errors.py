@@ -22,7 +22,9 @@ class UnknownName(SetupError, ValueError):
 
 
 class RunFailed(AgentError):
-    """The run ended without an answer. `code` is one of docs/reference/rest-api.md: `limit_turns`.
+    """The run ended without an answer.
+
+    `code` is an error code in docs/reference/rest-api.md, for example `limit_turns`.
 
     >>> look = {"tool_calls": [("ls", {})]}
     >>> agent = create_deep_agent(scripted_model([look, look]), sandbox=False, max_steps=1)
@@ -57,10 +59,10 @@ class RunCancelled(AgentError):
 
 
 class RunInterrupted(AgentError):
-    """The run waits for a person, and is stored. `interrupts` are the events of the requests.
+    """The run waits for a person. `interrupts` are the events of its pending requests.
 
-    Continue with `agent.resume(session_id)` or `agent.reject(session_id)`, here or in another
-    process.
+    The run is stored. Continue it with `agent.resume(session_id)` or `agent.reject(session_id)`, in
+    this process or another one.
 
     >>> look = {"tool_calls": [("ls", {})]}
     >>> agent = create_deep_agent(

@@ -12,15 +12,15 @@ from agents.sdk.errors import SetupError
 from agents.spec import ModelOptions
 
 with lazy_modules:
-    # A program imports this module before it has any agent.
+    # Import late, because programs import this module before they have an agent.
     from agents.providers import base, registry
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """A model. None: as in the settings. `api_key` is not stored.
+    """A model and its options. None means the value of the settings. `api_key` is not stored.
 
-    You can also use a dictionary with the same keys, or a model's name, instead of this class.
+    You can also pass a dictionary with the same keys, or a model's name.
 
     >>> agent = create_deep_agent(ModelConfig("scripted", "echo", max_tokens=2_000))
     """
@@ -36,7 +36,7 @@ class ModelConfig:
         _check(self.to_dict(), "model")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the values that are set."""
+        """Return the values that are not None."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -48,7 +48,7 @@ SUBAGENT_MODEL_KEYS = frozenset({"provider", "model"})
 
 
 def checked_model(given: Model, name: str = "model") -> Mapping[str, Any] | str | None:
-    """Return the argument without the class. Raises `SetupError` that names it."""
+    """Return the argument as a name, a dictionary or None. Raises `SetupError`."""
     if isinstance(given, ModelConfig):
         return given.to_dict()
     if given is None or isinstance(given, str):
@@ -64,7 +64,10 @@ def checked_model(given: Model, name: str = "model") -> Mapping[str, Any] | str 
 
 
 def checked_model_of_subagent(given: Model, what: str) -> Mapping[str, Any] | str | None:
-    """Return the argument `model` of the subagent `what`, which has fewer options."""
+    """Return the argument `model` of a subagent, which has fewer options. Raises `SetupError`.
+
+    `what` names the subagent in errors.
+    """
     found = checked_model(given, f"{what}: model")
     if isinstance(found, Mapping) and (wrong := sorted(found.keys() - SUBAGENT_MODEL_KEYS)):
         raise SetupError(

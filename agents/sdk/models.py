@@ -1,4 +1,4 @@
-"""The model of an agent, checked before anything is stored."""
+"""Check the model of an agent before anything is stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agents.sdk.errors import SetupError
 from agents.sdk.model_config import Model, checked_model
 
 with lazy_modules:
-    # They need Django's settings.
+    # Import late, because these modules need Django's settings.
     from agents import settings as vel_settings
     from agents.providers import base, registry
     from agents.services.agent_definitions import actions as agents
@@ -26,7 +26,7 @@ _NO_KEY = (
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model. Empty fields: as in the settings. The key is not stored."""
+    """A model. Empty fields have the values of the settings. The API key is not stored."""
 
     provider: str = ""
     model: str = ""
@@ -57,9 +57,11 @@ def key_of(model: Model) -> str | None:
 
 
 def checked(choice: ModelChoice, argument: str = "model") -> ModelChoice:
-    """Return the choice with its provider and model. Raises `SetupError` for an unusable one.
+    """Return the choice with its provider and model filled in.
 
-    The offline script is never a silent default: it must be chosen.
+    Raises `SetupError` if it is unusable.
+
+    The offline script is never the default: it must be chosen.
     """
     settings = vel_settings.ModelSettings.now()
     provider = choice.provider or settings.PROVIDER or registry.DEFAULT_PROVIDER

@@ -1,4 +1,4 @@
-"""Checks of values that need neither settings nor rows, so that a config can make them."""
+"""Check option values without settings or rows, so that a config can make the checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sandbox.errors import SandboxSetupError
 from sandbox.own_directory.rules import FileRules
 
 with lazy_modules:
-    # Few programs need them.
+    # Import late, because few programs need these modules.
     from agents import conditions
     from sandbox.linux.egress import rules
     from sandbox.toolboxes import toolbox as toolboxes
@@ -34,15 +34,15 @@ ARGUMENTS = {
     "max_turns": "max_steps",
     "tools": "only_tools",
 }
-"""Options of an agent with an argument of another name."""
+"""The arguments for options of the agent that have another name."""
 
 
 def check_options(
     kind: type[Any], given: Mapping[str, Any], of_features: Sequence[type[AgentOptions]]
 ) -> None:
-    """Check the argument `options` of the config `kind`. Raises `SetupError`.
+    """Check the argument `options` of the config class `kind`. Raises `SetupError`.
 
-    `of_features` are the options of features that can be checked without apps.
+    `of_features` are the options of features that can be checked without Django's apps.
     """
     known = {field.name: field.name for field in fields(kind)} | ARGUMENTS
     for name in given:
@@ -65,7 +65,7 @@ def check_options(
 
 
 def check_toolbox(name: str) -> None:
-    """Raise `SetupError` for a name that no toolbox can have."""
+    """Raise `SetupError` if no toolbox can have the name `name`."""
     try:
         toolboxes.check_name(name)
     except toolboxes.ToolboxError as error:
@@ -73,13 +73,13 @@ def check_toolbox(name: str) -> None:
 
 
 def check_prompt(name: str, prompt: str) -> None:
-    """Raise `SetupError` for an unknown variable."""
+    """Raise `SetupError` if `prompt` contains an unknown variable."""
     if problem := problem_of(prompt):
         raise SetupError(f"{name}: {problem}")
 
 
 def check_file_rules(allow_write: Sequence[str], protect: Sequence[str]) -> None:
-    """Raise `SetupError` for a pattern that cannot match."""
+    """Raise `SetupError` for a pattern that cannot match a file."""
     given = {"sandbox_allow_write": (allow_write, ()), "sandbox_protect": ((), protect)}
     for name, (allowed, protected) in given.items():
         try:

@@ -1,4 +1,4 @@
-"""The implementation of `DeepAgent`: set-up, starting runs, and reporting their events."""
+"""Implement `DeepAgent`: set up the agent, start runs, and report their events."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from agents.sdk.streaming.continued import answer_of
 from agents.sdk.streaming.stream import EventReader, LogEvent, StreamEvent, StreamMode
 
 with lazy_modules:
-    # It needs the feature `subagents`.
+    # Import late, because this module needs the feature `subagents`.
     from agents.sdk import agent_registry
 
 with lazy_modules:
-    # They need Django's apps.
+    # Import late, because these modules need Django's apps.
     from agents.events import preview
     from agents.sdk import toolkits
     from agents.sdk.environment import owner as owners
@@ -53,12 +53,16 @@ LEFT = "its caller went away"
 
 
 class Runner:
-    """One agent's runs. The first of them imports Django."""
+    """The runs of one agent. The first of them imports Django."""
 
     def __init__(
         self, config: DeepAgentConfig, middleware: Sequence[BuiltInMiddleware] = ()
     ) -> None:
-        """`middleware` are Vel's own that the program has given. The config is that with them."""
+        """Create a runner.
+
+        `config` includes the values of `middleware`, Vel's own middleware that the program has
+        passed.
+        """
         self.config = config
         self._registry: Any = config.agent_types
         self._middleware = middleware
@@ -71,10 +75,10 @@ class Runner:
         self.shown: dict[str, set[str]] = {}
         self._definition: definitions.Definition | None = None
         self._checked: definitions.Definition | None = None
-        """The definition that is checked by the rows, too."""
+        """The definition, after it was also checked against the stored rows."""
         self._toolkit: Any = None
         self._toolkits: list[Any] = []
-        """All that it has had: sessions of earlier ones can wait for a person."""
+        """All toolkits of the agent, because sessions of earlier ones may wait for a person."""
         self._owner: Any = None
         self._workspace = ""
         self._rules: rules.FileRules | None = None
@@ -88,10 +92,8 @@ class Runner:
         if self._registry is not None:
             self._registry.checked_by(self._check_types)
 
-    # Set-up ------------------------------------------------------------------------------------
-
     def registry(self) -> agent_registry.AgentRegistry:
-        """Return the registry of the config, or an own one."""
+        """Return the registry of the config, or else a new one for this agent."""
         if self._registry is None:
             self._registry = agent_registry.AgentRegistry()
             self._registry.checked_by(self._check_types)
@@ -99,7 +101,7 @@ class Runner:
         return found
 
     def add_subagent(self, subagent: SubagentConfig) -> None:
-        """Add a subagent from the next run on. Raises `SetupError` for one that could not work."""
+        """Add a subagent from the next run on. Raises `SetupError` if it could not work."""
         self._check_subagents({**self.extra, subagent.name: subagent}, self._types())
         self.extra[subagent.name] = subagent
 
@@ -128,14 +130,14 @@ class Runner:
                 engine.ask(state.check_agent, found, self._owner).result()
 
     async def ready(self) -> tuple[definitions.Definition, Any]:
-        """Return the checked definition, and the owner of its runs. Raises `SetupError`."""
+        """Return (the checked definition, the owner of the runs). Raises `SetupError`."""
         preparing = self._finished_before_close(begin_in_thread(self._prepare))
         definition, owner = await asyncio.wrap_future(preparing)
         definition.toolkit.loop = asyncio.get_running_loop()
         return definition, owner
 
     def ready_now(self) -> tuple[definitions.Definition, Any]:
-        """Call `ready` without an event loop. Blocks."""
+        """Return the result of `ready` without an event loop. Blocks."""
         return self._finished_before_close(begin_in_thread(self._prepare)).result()
 
     def _prepare(self) -> tuple[definitions.Definition, Any]:
@@ -176,7 +178,7 @@ class Runner:
 
     @property
     def named_directory(self) -> str:
-        """Return the path of the caller's working directory, which is absolute; empty for none."""
+        """Return the absolute path of the caller's working directory, "" if it is the default."""
         is_default = isinstance(self.config.sandbox_working_dir, DefaultDirectory)
         return "" if is_default else self._workspace
 
@@ -195,8 +197,6 @@ class Runner:
                 self._forget()
                 self._forget, self._owner = None, None
             engine.leave(self._token)
-
-    # Running ----------------------------------------------------------------------------------
 
     def session(self, given: str | None) -> str:
         _check_session(given)
@@ -218,11 +218,10 @@ class Runner:
         queue: bool = False,
         subagent: str = "",
     ) -> sessions.Place:
-        """Store the message and start a run, or with `queue` let it wait for a busy session.
+        """Store the message and start a run. With `queue`, the message may wait for a busy session.
 
-        With the name of a `subagent`, it is a run of this subagent without a parent.
-
-        Raises `NoSpace` on a full disk, and `Conflict` for a busy session or another agent's.
+        With the name of a `subagent`, the run works as this subagent, without a parent. Raises
+        `NoSpace` on a full disk, and `Conflict` for a busy session or a session of another agent.
         """
         if not isinstance(message, str):
             raise arguments.wrong("message", "a text", message)
@@ -275,14 +274,12 @@ class Runner:
             with arguments.renamed(self.argument_names):
                 place = await asyncio.shield(asyncio.wrap_future(begun))
         except asyncio.CancelledError:
-            # It is stored anyway, a moment later.
+            # The run is stored anyway, a moment later.
             self._finished_before_close(begin_in_thread(self._leave_begun, begun))
             raise
         if place.is_new:
             self._states.begun(loaded_for)
         return place
-
-    # The state of sessions --------------------------------------------------------------------
 
     def state(self, session_id: str | None) -> dict[str, Any]:
         """Return the state of a session, also before it starts. Blocks."""
@@ -290,9 +287,9 @@ class Runner:
         return self._states.read(*self.ready_now(), session_id)
 
     def load(self, given: Any, session_id: str | None) -> None:
-        """Restore a state in a session, or keep it until the session starts. Blocks.
+        """Restore a state in a session, or keep the state until the session starts. Blocks.
 
-        Raises `SetupError` and `Conflict`, and changes nothing then.
+        Raises `SetupError` and `Conflict`, and then changes nothing.
         """
         _check_session(session_id)
         self.last_session_id = self._states.load(
@@ -305,14 +302,12 @@ class Runner:
     def replace_part(self, session_id: str, name: str, value: Any) -> None:
         self._states.replace_part(*self.ready_now(), session_id, name, value)
 
-    # Runs in progress -------------------------------------------------------------------------
-
     def _leave_begun(self, begun: Future[sessions.Place]) -> None:
         if begun.exception() is None:
             self.leave(begun.result())
 
     def leave(self, place: sessions.Place) -> None:
-        """Cancel a run without a caller."""
+        """Cancel a run that has no caller any more."""
         if engine.is_running:
             self._finished_before_close(
                 engine.ask(sessions.cancel, self._owner, place.run_id, LEFT)
@@ -324,7 +319,7 @@ class Runner:
         return work
 
     async def files(self, thread_id: str) -> outputs.Collected:
-        """Return the files that a session's agent has left, copied to the program's directory."""
+        """Copy the files that a session's agent has written for the program, and return them."""
         place = await engine.call(outputs.place_of_outputs, thread_id)
         if place is None:
             return outputs.Collected(await engine.call(outputs.files_in_rows, thread_id), [])
@@ -333,7 +328,7 @@ class Runner:
         return await asyncio.wrap_future(self._finished_before_close(collecting))
 
     async def go_on(self, place: sessions.Place) -> None:
-        """Make this process drive the run, possibly after a lost process's lease has expired."""
+        """Let this process execute the run. Waits until the lease of a dead process has expired."""
         executor = engine.worker.executor
         while not await engine.call(sessions.go_on, place.run_id, executor):  # noqa: ASYNC110
             await asyncio.sleep(POLL_SECONDS)  # the end of a lease sends no notification
@@ -381,10 +376,10 @@ class Runner:
     async def events(
         self, place: sessions.Place, session_id: str, *, keeps: bool = False
     ) -> AsyncGenerator[tuple[LogEvent, list[StreamEvent]], None]:
-        """Yield rows of the log with their stream events.
+        """Yield rows of the event log with their stream events.
 
-        Leaving early, except after an interrupt, cancels the run. With `keeps`, only stored rows
-        are included, and no run is cancelled.
+        Leaving the generator early, except after an interrupt, cancels the run. With `keeps`, only
+        stored rows are included, and no run is cancelled.
         """
         reader = EventReader(place.run_id, session_id, place.tools)
         done = keeps
@@ -420,7 +415,10 @@ class Runner:
                 self.leave(place)
 
     def _with_answer(self, end: StreamEvent, answer: str, session_id: str) -> StreamEvent:
-        """Return the end with its answer, and with the instance of a class. Raises `RunFailed`."""
+        """Return `end` with its answer, and with an instance if the form is a class.
+
+        Raises `RunFailed`.
+        """
         if self._form is None or self._form.reads is None:
             return replace(end, content=answer)
         try:
@@ -430,7 +428,10 @@ class Runner:
         return replace(end, content=answer, metadata={**end.metadata, "output": output})
 
     async def answer(self, place: sessions.Place, session_id: str) -> Any:
-        """Wait for the end of the run. Raises the errors of `DeepAgent.run`."""
+        """Wait for the end of the run and return its answer.
+
+        Raises the errors of `DeepAgent.run`.
+        """
         async with aclosing(self.told(place, session_id, StreamMode.EVENTS)) as events:
             return await answer_of(events, session_id)
 
@@ -441,7 +442,7 @@ def _check_session(given: Any) -> None:
 
 
 def _joined(*subagents: Collection[SubagentConfig]) -> tuple[SubagentConfig, ...]:
-    """Return subagents, of which later ones replace earlier ones with their names."""
+    """Return all subagents. Later ones replace earlier ones with the same name."""
     return tuple({one.name: one for each in subagents for one in each}.values())
 
 

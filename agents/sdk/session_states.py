@@ -1,4 +1,4 @@
-"""The states of an agent's sessions: stored ones, and those that sessions start with."""
+"""The states of an agent's sessions: the stored ones, and those with which sessions start."""
 
 from __future__ import annotations
 
@@ -12,24 +12,30 @@ from agents.sdk.environment.process import engine
 from agents.sdk.errors import SetupError
 
 with lazy_modules:
-    # They need Django's apps.
+    # Import late, because these modules need Django's apps.
     from agents.sdk.rows import definition as definitions
     from agents.sdk.rows import state
 
 
 class SessionStates:
-    """Reads and loads states, see `agents.sdk.rows.state`. All methods but two block."""
+    """Reads and restores the states of sessions, see `agents.sdk.rows.state`.
+
+    All methods except `beginning` and `begun` block.
+    """
 
     def __init__(self, middleware: Sequence[BuiltInMiddleware]) -> None:
-        """`middleware` are Vel's own that the program has given."""
+        """Create an object for an agent with Vel's own `middleware`, given by the program."""
         self._middleware = middleware
         self._to_load: dict[str | None, dict[str, Any]] = {}
-        """Loaded states by session, until the session starts. None: the next one that starts."""
+        """Restored states by session, until the session starts.
+
+        None: the next session that starts.
+        """
 
     def beginning(self, session_id: str | None) -> tuple[str | None, dict[str, Any]]:
-        """Return the state that a new session starts with, and its key for `begun`.
+        """Return (the key for `begun`, the state with which a new session starts).
 
-        Without a loaded state, it has the parts that the middleware gives. Does not block.
+        Without a restored state, the state has the parts from the middleware. Does not block.
         """
         key = session_id if session_id in self._to_load else None
         if key in self._to_load:
@@ -38,7 +44,7 @@ class SessionStates:
         return key, {name: part for parts in given for name, part in parts.items()}
 
     def begun(self, key: str | None) -> None:
-        """Forget the loaded state of a session that has begun. Does not block."""
+        """Discard the restored state of a session that has started. Does not block."""
         self._to_load.pop(key, None)
 
     def read(
@@ -61,9 +67,11 @@ class SessionStates:
         session_id: str | None,
         last_session_id: str | None,
     ) -> str | None:
-        """Restore a state in a session, or keep it until the session starts. Return the session.
+        """Restore a state in a session, or keep it until the session starts.
 
-        It is `session_id`, else that of the state, else the last one.
+        Return the session's id.
+
+        The session is `session_id`, else that of the state, else the last one.
         """
         found = state.json_of(given)
         session_id = session_id or found.get("session_id") or last_session_id
@@ -87,7 +95,7 @@ class SessionStates:
 
 
 def _try_state(keeper: Any, value: Any) -> None:
-    """Raise `SetupError` if a middleware cannot load a state."""
+    """Raise `SetupError` if a middleware cannot load its part of a state."""
     try:
         turn = engine.worker.wait_for(keeper.reserve())
     except TimeoutError:

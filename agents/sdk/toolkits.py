@@ -1,4 +1,4 @@
-"""The toolkit of an agent: its functions and middleware, created once."""
+"""Create the toolkit of an agent: its functions and middleware."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ T = TypeVar("T")
 def toolkit_of(
     config: DeepAgentConfig, subagents: Sequence[SubagentConfig], earlier: Toolkit | None
 ) -> Toolkit:
-    """Return the toolkit. `earlier` is the one before a new subagent: its middleware is kept."""
+    """Return the toolkit of an agent.
+
+    `earlier` is the toolkit before a subagent was added. Its middleware is kept.
+    """
     own = {
         item.name: _named(f"The subagent {item.name}: tools", as_tools, functions(item.tools))
         for item in subagents
@@ -38,7 +41,7 @@ def toolkit_of(
 
 
 def _named(argument: str, make: Callable[[Any], T], given: Any) -> T:
-    """Call `make`. Raises `SetupError` that names the argument."""
+    """Return `make(given)`. Raises `SetupError` that starts with `argument` if this fails."""
     try:
         return make(given)
     except (TypeError, ValueError) as error:

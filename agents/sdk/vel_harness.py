@@ -32,11 +32,11 @@ changes that fit it, run its tests, and report your changes and how you checked 
 
 @dataclass
 class HarnessConfig:
-    """The configuration of a `VelHarness`; `options` are other fields of `DeepAgentConfig`.
+    """The configuration of a `VelHarness`. `options` are other fields of `DeepAgentConfig`.
 
-    A session keeps its directory: if you name another `working_directory`, its next run is refused.
-    None: a session continues in its own directory, and a new session gets the current one. With
-    `sandbox` False there is no directory.
+    A session keeps its directory: with another `working_directory`, its next run is refused. With
+    None, a session continues in its own directory, and a new session uses the current directory.
+    With `sandbox` False there is no directory.
 
     >>> config = HarnessConfig(max_turns=20, custom_agents={"audit": {"tools": ["grep"]}})
     >>> HarnessConfig.from_dict({"maxTurns": 20}).max_turns
@@ -46,7 +46,7 @@ class HarnessConfig:
     model: Model = field(default=None, repr=False)
     skill_dirs: Sequence[str | Path] | None = None
     custom_agents: Mapping[str, AgentConfig | Mapping[str, Any]] = field(default_factory=dict)
-    """Dictionaries with the fields of `AgentConfig` are accepted, too."""
+    """Agent types by name. Dictionaries with the fields of `AgentConfig` are accepted, too."""
     system_prompt: str | None = None
     max_turns: int = 100
     working_directory: str | Path | None = None
@@ -64,11 +64,11 @@ class HarnessConfig:
     persistence_path: str | Path | None = None
     name: str = "vel-harness"
     ai_sdk_version: int = DEFAULT_VERSION
-    """The version of the AI SDK whose parts the streams have: 5, 6 or 7."""
+    """The version of the AI SDK for the parts of the streams: 5, 6 or 7."""
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the arguments. Raises `SetupError` that names the argument."""
+        """Check the arguments. Raises `SetupError` with the name of the argument."""
         self.custom_agents = checked_types(self.custom_agents)
         arguments.check_flags(self, ("sandbox", "database", "planning", "memory"))
         arguments.check_texts(self, ("system_prompt",), or_none=True)
@@ -94,12 +94,12 @@ class HarnessConfig:
             self.agent_config()  # it checks the other arguments
 
     def argument_names(self) -> dict[str, str]:
-        """Return the fields by the names of the arguments of its agent, as errors have them."""
+        """Return the names of the fields here by those of the agent's arguments, for errors."""
         return {name: one for one, name in _OF_AGENT.items() if name not in self.options}
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> HarnessConfig:
-        """Return a config for a dictionary. Its names can be in camelCase.
+        """Return the config for a dictionary, whose names can be in camelCase.
 
         Raises `SetupError` for an unknown name.
         """
@@ -115,15 +115,15 @@ class HarnessConfig:
 
     @classmethod
     def from_file(cls, path: str | Path) -> HarnessConfig:
-        """Return the config in a YAML or JSON file. Names can be in camelCase.
+        """Return the config in a YAML or JSON file, whose names can be in camelCase.
 
-        Relative paths in it start at the current directory. Raises `SetupError` with the line of a
-        problem.
+        Relative paths in the file start at the current directory. Raises `SetupError` with the line
+        of a problem.
         """
         return cls.from_dict(_data_of(path))
 
     def agent_config(self) -> DeepAgentConfig:
-        """Return the config of its agent."""
+        """Return the config of the harness's agent. Raises `SetupError`."""
         if self.database and not self.databases:
             raise SetupError("database=True: say which, as databases={name: url}.")
         return DeepAgentConfig(
@@ -163,7 +163,7 @@ _OF_AGENT = {
     "sandbox": "sandbox_enabled",
     "working_directory": "sandbox_working_dir",
 }
-"""Fields with another name in `DeepAgentConfig`."""
+"""The fields that have another name in `DeepAgentConfig`."""
 
 
 def _data_of(path: str | Path) -> dict[str, Any]:
@@ -181,7 +181,9 @@ def _data_of(path: str | Path) -> dict[str, Any]:
 
 
 class VelHarness:
-    """An agent with the AI SDK's stream. `agent` is its `DeepAgent`, `agents` its agent types.
+    """An agent that streams the parts of the Vercel AI SDK.
+
+    `agent` is its `DeepAgent`, and `agents` has its agent types.
 
     >>> harness = VelHarness(model=scripted_model(["Hello."]), sandbox=False)
     >>> asyncio.run(harness.run("Hi"))
@@ -193,9 +195,9 @@ class VelHarness:
     def __init__(
         self, config: HarnessConfig | Mapping[str, Any] | None = None, **given: Any
     ) -> None:
-        """`given` are fields of `HarnessConfig`, and replace those of `config`.
+        """Create a harness. Fields of `HarnessConfig` in `given` replace those of `config`.
 
-        `config` can be a dictionary of fields. Raises `SetupError` for a wrong option.
+        `config` can be a dictionary of fields. Raises `SetupError` for an invalid option.
         """
         self.config = _merged(config, given)
         self._mode = StreamMode.of_ai_sdk(self.config.ai_sdk_version)
@@ -213,7 +215,7 @@ class VelHarness:
         *,
         queue: bool = False,
     ) -> Any:
-        """Call `DeepAgent.run`."""
+        """Work on `message` and return the final answer, as `DeepAgent.run` does."""
         return await self.agent.run(message, session_id, context, queue=queue)
 
     async def run_stream(
@@ -226,8 +228,8 @@ class VelHarness:
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Yield the parts of the AI SDK's UI message stream, as the REST API does.
 
-        For example `{"type": "text-delta", "id", "delta"}`. Ends as `DeepAgent.run_stream` does; a
-        failure is a part as well as an exception.
+        A part is, for example, `{"type": "text-delta", "id", "delta"}`. The stream ends as that of
+        `DeepAgent.run_stream` does. A failure is a part and also an exception.
         """
         events = self.agent.run_stream(message, session_id, self._mode, context, queue=queue)
         async with aclosing(events) as parts:
@@ -237,23 +239,29 @@ class VelHarness:
     def resume(
         self, session_id: str | None = None, modified_state: Any = None
     ) -> Continued[dict[str, Any], Any]:
-        """Call `DeepAgent.resume`; `async for` yields the parts of `run_stream`."""
+        """Continue a run as `DeepAgent.resume` does.
+
+        `async for` yields the parts of `run_stream`.
+        """
         return self.agent.resume(session_id, modified_state, self._mode)
 
     def reject(
         self, session_id: str | None = None, reason: str = ""
     ) -> Continued[dict[str, Any], None]:
-        """Call `DeepAgent.reject`; `async for` yields the parts of `run_stream`."""
+        """Reject requests as `DeepAgent.reject` does.
+
+        `async for` yields the parts of `run_stream`.
+        """
         return self.agent.reject(session_id, reason, self._mode)
 
     async def files(self, session_id: str | None = None) -> list[AgentFile]:
-        """Call `DeepAgent.files`."""
+        """Return the files of a session, as `DeepAgent.files` does."""
         return await self.agent.files(session_id)
 
     def register_agent(self, agent_id: str, config: AgentConfig | Mapping[str, Any]) -> None:
-        """Add or replace a type for delegation, from the next message on.
+        """Add or replace an agent type for delegation, from the next message on.
 
-        Raises `SetupError` for a wrong type, and changes nothing then.
+        Raises `SetupError` for an invalid type, and then changes nothing.
         """
         self.agents.register(agent_id, config)
 
@@ -261,15 +269,15 @@ class VelHarness:
         return self.agents.list()
 
     def get_state(self, session_id: str | None = None) -> dict[str, Any]:
-        """Call `DeepAgent.get_state`."""
+        """Return the state of a session, as `DeepAgent.get_state` does."""
         return self.agent.get_state(session_id)
 
     def load_state(self, state: Mapping[str, Any], session_id: str | None = None) -> None:
-        """Call `DeepAgent.load_state`."""
+        """Restore the state of a session, as `DeepAgent.load_state` does."""
         self.agent.load_state(state, session_id)
 
     def close(self) -> None:
-        """Call `DeepAgent.close`."""
+        """Close the agent, as `DeepAgent.close` does."""
         self.agent.close()
 
     async def aclose(self) -> None:
@@ -296,7 +304,7 @@ def create_harness(
 def _merged(
     config: HarnessConfig | Mapping[str, Any] | None, given: Mapping[str, Any]
 ) -> HarnessConfig:
-    """Return a config with the fields in `given` replaced. Names can be in camelCase."""
+    """Return a config in which `given` replaces fields. Names can be in camelCase."""
     if isinstance(config, HarnessConfig) and not given:
         return config
     if isinstance(config, HarnessConfig):
@@ -345,7 +353,7 @@ def create_research_harness(
 def _over(
     preset: Mapping[str, Any], config: HarnessConfig | Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return `preset` with the fields of a config that are not defaults."""
+    """Return `preset` with the fields of `config` that are not defaults."""
     if isinstance(config, HarnessConfig):
         usual = HarnessConfig()
         given = {one.name: getattr(config, one.name) for one in fields(config)}

@@ -1,1 +1,1 @@
-"""All changes to the rows of skills, and the permissions for them."""
+"""Change the rows of skills, with checks of the permissions."""

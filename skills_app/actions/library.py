@@ -1,7 +1,7 @@
-"""Import, deletion and enabling of skills by people.
+"""Import, delete, enable and disable skills for people.
 
-All doors use these functions. They run no code of a package; the findings of its scan are stored in
-its version.
+The pages, the admin, the REST API and the CLI use these functions. They run no code of a package.
+The findings of its scan are stored in its version.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """`created` is false if the skill already has exactly these bytes.
+    """The result of an import.
 
-    `waits`: agents do not get `version` until somebody accepts it.
+    `created` is false if the skill already has exactly these bytes. With `waits`, agents do not get
+    `version` until somebody accepts it.
     """
 
     version: SkillVersion
@@ -83,12 +84,15 @@ def import_skill(
     accept: bool = False,
     reason: str = "",
 ) -> Imported:
-    """Import `package` into the library, or as `agent`'s own skill.
+    """Import `package` into the library, or as `agent`'s own skill, and return the result.
 
-    The first version of a skill is accepted. A later version in the library waits, unless `accept`
-    is set and `by` may review. A package with dangerous findings is quarantined, and waits.
-    `source` names the door, `origin` the file or address. Raises `NotAllowed` and `Conflict` (codes
-    `name_taken`, `duplicate`, `lookalike`, `stale`).
+    The first version of a skill is accepted. A later version in the library waits for acceptance,
+    unless `accept` is set and `by` may review. A package with dangerous findings is quarantined and
+    waits.
+
+    `source` names the origin of the request as in `VersionDetails`, and `origin` the file or
+    address. Raises `NotAllowed` and `Conflict` (codes `name_taken`, `duplicate`, `lookalike`,
+    `stale`).
     """
     if agent is None:
         check_may_manage(by)
@@ -161,7 +165,7 @@ def _record_import(
 
 
 def _same_bytes(skill: Skill, content_hash: str) -> SkillVersion | None:
-    """Return the current or the latest version if it has exactly these bytes."""
+    """Return the current or else the latest version if it has this hash, None if neither has it."""
     current = skill.current
     if current is not None and current.content_hash == content_hash:
         return current
@@ -173,11 +177,11 @@ def _same_bytes(skill: Skill, content_hash: str) -> SkillVersion | None:
 def delete_skill_of_library(
     skill_id: int, *, by: AbstractBaseUser, base_version: int | None = None, source: str = "api"
 ) -> SkillVersion:
-    """Delete a skill of the library and return the deleting version. Earlier ones stay for runs.
+    """Delete a skill of the library and return the version that records this.
 
-    All agents lose it, and do not get it back if a skill of this name is imported again.
-    `base_version` is the version that `by` has seen. Raises `NotAllowed`, `NotFound`, `Conflict`
-    (code `stale`).
+    All agents lose the skill, and do not get it back if a skill with this name is imported again.
+    Runs keep the earlier versions. `base_version` is the version that `by` has seen. Raises
+    `NotAllowed`, `NotFound` and `Conflict` (code `stale`).
     """
     check_may_manage(by)
     skill = Skill.objects.select_for_update().filter(pk=skill_id, scope=LIBRARY).first()
@@ -194,14 +198,14 @@ def delete_skill_of_library(
 
 @transaction.atomic
 def set_enabled(agent: Agent, skill_id: int, enabled: bool, *, by: AbstractBaseUser) -> None:
-    """Turn a skill on or off for `agent`, from its next run on.
+    """Enable or disable a skill for `agent`, from its next run on.
 
     Raises `NotAllowed`, `NotFound` for a skill that the agent cannot have, and `Conflict` (codes
-    `quarantined`, `waits`) for enabling a skill that no agent can get.
+    `quarantined`, `waits`) when enabling a skill without a usable version.
     """
     check_may_change(agent, by)
     scopes = scopes_of(agent.pk, built_in=agent.builtin_skills, directories=())
-    # The lock: a concurrent quarantine happens before or after, not in between.
+    # With the lock, a quarantine happens before or after this change, not in between.
     skill = (
         Skill.objects.select_for_update()
         .filter(pk=skill_id, scope__in=scopes, is_deleted=False)
@@ -216,7 +220,7 @@ def set_enabled(agent: Agent, skill_id: int, enabled: bool, *, by: AbstractBaseU
 
 
 def record_enabled(agent: Agent, skill: Skill, enabled: bool, by: AbstractBaseUser) -> None:
-    """Write to the audit log that a skill was turned on or off for `agent`."""
+    """Record in the audit log that a skill was enabled or disabled for `agent`."""
     action = "skill.enabled" if enabled else "skill.disabled"
     record(action, skill, name=f"{skill.name} for {agent.slug}", by=by)
 
@@ -237,10 +241,10 @@ def _require_usable(skill: Skill) -> None:
 
 
 def sync_shared_skills() -> dict[str, list[str]]:
-    """Update the rows of built-in skills and of the settings' directories from their files.
+    """Update the rows of the skills in directories: the built-in ones and those of the settings.
 
-    Each run does so, and so do pages that list skills. Returns the omitted skills, as messages by
-    path.
+    Each run does the same, and so do pages that list skills. Returns messages about the omitted
+    skills by their path.
     """
     problems: dict[str, list[str]] = {}
     for read in shared_sources():
@@ -248,7 +252,8 @@ def sync_shared_skills() -> dict[str, list[str]]:
         for path, found in read.problems.items():
             problems[f"{location}/{path}".rstrip("/")] = [problem.message for problem in found]
         try:
-            # Each package is a transaction: one around all would hold locks against a driver's.
+            # Use one transaction for each package. A longer one would hold locks that a worker
+            # needs.
             sync_source(read)
         except SkillChanged:
             continue  # another process is storing the same directory
@@ -256,7 +261,7 @@ def sync_shared_skills() -> dict[str, list[str]]:
 
 
 def as_service_error(problem: SkillRefused) -> ServiceError:
-    """Return the service error for an error of the library of skills."""
+    """Return the `ServiceError` that corresponds to `problem`."""
     if isinstance(problem, SkillChanged):
         return Conflict(str(problem), code="stale")
     assert isinstance(problem, InvalidSkill)
@@ -264,10 +269,10 @@ def as_service_error(problem: SkillRefused) -> ServiceError:
 
 
 def shared_sources() -> list[SourceRead]:
-    """Return the current skills of Vel and of the settings' directories.
+    """Read the built-in skills and those of the settings' directories, and return them.
 
-    The next run stores their rows, but they own their names already. Call it before a transaction
-    where that is possible, because it looks at each file of the directories.
+    The next run stores their rows, but their names are already taken. Call this function before a
+    transaction where that is possible, because it looks at each file of the directories.
     """
     return read_sources(SkillSettings.now().DIRECTORIES, built_in=True)
 
@@ -277,8 +282,9 @@ def check_name(
 ) -> None:
     """Raise `Conflict` if a skill of the library, or of an agent, may not have this `name`.
 
-    Codes: `name_taken` by a built-in; `duplicate`: the agent has a skill of this name, or could
-    have it, or (with `new`) owns one; `lookalike`: readers could confuse it with another name.
+    The codes are `name_taken` for the name of a built-in skill, `duplicate` if the agent has or
+    could have a skill with this name (or owns one, with `new`), and `lookalike` if people could
+    confuse the name with another.
     """
     taken = _names(sources, agent_id)
     holders = taken.get(name, [])
@@ -304,7 +310,7 @@ def check_name(
 
 
 def _names(sources: Sequence[SourceRead], agent_id: str | None) -> dict[str, list[str]]:
-    """Return names with their scopes: those of shared skills, and of the agent's own ones."""
+    """Return the scopes that have a skill of each name: shared scopes and that of the agent."""
     scopes = [
         BUILT_IN,
         LIBRARY,

@@ -1,7 +1,7 @@
-"""Creation, change and removal of an agent's own skills by people.
+"""Create, change and remove an agent's own skills for people.
 
-The person is responsible for the content: the scan's findings are stored with the version for later
-readers, and do not put it into quarantine.
+The person is responsible for the content. The findings of the scan are stored with the version for
+later readers, but do not put it into quarantine.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def create_own_skill(
     by: AbstractBaseUser,
     source: str = "api",
 ) -> Skill:
-    """Create a skill for `agent` only; "PDF Processing" gets the name pdf-processing.
+    """Create a skill that only `agent` has, and return it.
 
-    Raises `NotAllowed`, `InvalidRequest`, and `Conflict` (codes `name_taken`, `duplicate`,
-    `lookalike`, `stale`).
+    The name is normalised: "PDF Processing" becomes `pdf-processing`. Raises `NotAllowed`,
+    `InvalidRequest`, and `Conflict` (codes `name_taken`, `duplicate`, `lookalike`, `stale`).
     """
     check_may_change(agent, by)
     called = _checked_name(name)
@@ -54,7 +54,7 @@ def create_own_skill(
     sources = shared_sources()
     with transaction.atomic():
         check_name(called, sources, agent_id=agent.pk)
-        # Of two simultaneous calls, the second finds a newer version than it expects.
+        # Expect the version just read: of two simultaneous calls, the second fails.
         deleted = Skill.objects.filter(scope=agent_scope(agent.pk), name=called).first()
         base = deleted.version if deleted else 0
         return _store(agent, package, VersionDetails(source, by.pk, findings=findings), base)
@@ -71,12 +71,12 @@ def update_own_skill(
     base_version: int | None = None,
     source: str = "api",
 ) -> Skill:
-    """Store a new version with the given values; other fields of the head and other files stay.
+    """Store a new version of an agent's own skill with the given values, and return the skill.
 
-    Without a change there is no new version. `base_version` is the version that `by` has seen;
-    another current version is a `Conflict` (code `stale`). Raises the same errors as
-    `create_own_skill`, `NotFound` unless the agent owns the skill, and `Conflict` (code
-    `quarantined`) for a skill in quarantine.
+    Other fields of SKILL.md and other files stay. Without a change there is no new version.
+    `base_version` is the version that `by` has seen. Raises the errors of `create_own_skill`,
+    `NotFound` unless the agent owns the skill, and `Conflict` with the code `stale` if the current
+    version is another one, or `quarantined` for a skill in quarantine.
     """
     check_may_change(agent, by)
     called = None if name is None else _checked_name(name)
@@ -89,7 +89,7 @@ def update_own_skill(
             )
         current = skill.current
         if current is None or current.trust == Trust.QUARANTINED:
-            # Otherwise a small change would release its other files from quarantine.
+            # Refuse, because a small change would release the other files from quarantine.
             raise Conflict(
                 f"The skill {skill.name} is in quarantine: it has to be reviewed first.",
                 code="quarantined",
@@ -118,7 +118,7 @@ def update_own_skill(
 
 @transaction.atomic
 def remove_skill(agent: Agent, skill_id: int, *, by: AbstractBaseUser, source: str = "api") -> None:
-    """Delete a skill that `agent` owns; turn a shared one off for it.
+    """Delete a skill that `agent` owns, or disable a shared one for the agent.
 
     Raises `NotAllowed`, and `NotFound` for a skill that the agent does not and cannot have.
     """
@@ -148,7 +148,7 @@ def _checked_name(raw: str) -> str:
 
 
 def _own_skill(agent: Agent, skill_id: int) -> Skill:
-    """Return the agent's own skill, locked."""
+    """Return the agent's own skill with a row lock. Raises `NotFound`."""
     skill = (
         Skill.objects.select_for_update()
         .filter(pk=skill_id, scope=agent_scope(agent.pk), is_deleted=False)

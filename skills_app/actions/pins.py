@@ -1,7 +1,8 @@
-"""Fix the skills of a run at its start, with a message to the model if they have changed.
+"""Pin the skills of a run at its start, and tell the model which skills have changed.
 
 The message is in the conversation as Vel's own text, but contains descriptions by the authors of
-packages. These are cut, quoted, and stripped of the marks that start or end messages of Vel.
+packages. Descriptions are shortened, quoted, and stripped of the marks that start or end messages
+of Vel.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from skills_app.queries.available import available_skills
 from skills_app.queries.index import suggested
 
 MAX_TOLD = 50
-"""Omitted packages that the event names; its count includes all."""
+"""The maximum number of omitted packages in the event. Its `count` includes all."""
 MAX_MESSAGE = 2000
 
 
 def pin_skills(run: Run, spec: AgentSpec, reads: Sequence[SourceRead]) -> Beginning:
-    """Bind a run without skills to the current versions, and return the resulting events and note.
+    """Pin the current versions of the agent's skills for `run`, and return its events and note.
 
-    Runs in the transaction of the driver that starts the run. `reads` are its directories as this
-    driver found them: the run gets no skills outside of them, even if other hosts have stored some.
+    Call it in the transaction that starts the run. `reads` are the directories as this worker read
+    them. The run gets no other skills of directories, even if other hosts have stored some.
     """
     available = available_skills(
         run.agent_version.agent_id,
@@ -76,10 +77,7 @@ def _collision(name: str, scope: str, first: str) -> str:
 def pin_for_child(
     set_id: str | None, loaded: Sequence[PinnedSkill], child: Run, call_id: str
 ) -> None:
-    """Bind the run of a subagent to the set of its parent, or to `loaded` skills alone.
-
-    A subagent without a parent had the set of its agent before.
-    """
+    """Pin the skills for the run of a subagent: the set of its parent, or only `loaded`."""
     if loaded:
         ids = [skill.version_id for skill in loaded]
         rows = SkillVersion.objects.select_related("skill").in_bulk(ids)
@@ -90,7 +88,7 @@ def pin_for_child(
 
 
 def _set_before(run: Run) -> str | None:
-    """Return the set of the thread's last run that had one; None for the first."""
+    """Return the id of the skill set of the thread's last run with one, None if there is none."""
     if run.number == 1:
         return None
     earlier = RunSkillSet.objects.filter(
@@ -100,7 +98,7 @@ def _set_before(run: Run) -> str | None:
 
 
 def _put_away(run: Run, now: dict[str, PinnedSkill]) -> None:
-    """Deactivate active skills whose versions have changed or disappeared."""
+    """Deactivate the active skills whose versions have changed or are gone."""
     ids = {skill.version_id for skill in now.values()}
     active = ActiveSkill.objects.filter(thread_id=run.thread_id)
     old = [pk for pk, version_id in active.values_list("pk", "version_id") if version_id not in ids]
@@ -109,9 +107,9 @@ def _put_away(run: Run, now: dict[str, PinnedSkill]) -> None:
 
 
 def load_by_name(thread_id: str, names: Sequence[str]) -> None:
-    """Make these the active skills of a thread without an active run, in this order.
+    """Make exactly the skills `names` active in a thread without an active run, in this order.
 
-    The next run binds them to its versions.
+    The next run chooses their versions.
     """
     active = ActiveSkill.objects.filter(thread_id=thread_id).order_by("pk")
     rows = {row.name: row for row in active}
@@ -130,7 +128,7 @@ def load_by_name(thread_id: str, names: Sequence[str]) -> None:
 
 
 def _bind_restored(run: Run, now: Mapping[str, PinnedSkill]) -> None:
-    """Give the active skills of a restored state their versions, or remove those that are gone."""
+    """Set the versions of active skills from a restored state. Remove those that are gone."""
     for row in ActiveSkill.objects.filter(thread_id=run.thread_id, version=None):
         if row.name in now:
             row.version_id = now[row.name].version_id
@@ -141,7 +139,10 @@ def _bind_restored(run: Run, now: Mapping[str, PinnedSkill]) -> None:
 
 
 def _suggestion(run: Run, spec: AgentSpec, now: dict[str, PinnedSkill]) -> str:
-    """Return names of skills that fit the message. Their instructions need a request."""
+    """Return a note to the model with the names of skills that fit the message, or "".
+
+    The model must load a skill to read its instructions.
+    """
     if not spec.option(SkillOptions).suggest_skills:
         return ""
     message = Message.objects.filter(run=run, turn=0).first()
@@ -152,13 +153,13 @@ def _suggestion(run: Run, spec: AgentSpec, now: dict[str, PinnedSkill]) -> str:
 
 
 MAX_NAMED = 30
-"""Skills of one kind (new, changed, gone) that are named."""
+"""The maximum number of skills of one kind (new, changed, gone) that a note names."""
 DESCRIPTION_CHARACTERS = 200
 _REPLACED = str.maketrans({"[": "(", "]": ")", "“": "'", "”": "'", '"': "'", "<": "‹", ">": "›"})
 
 
 def change_note(before: Mapping[str, PinnedSkill], now: Mapping[str, PinnedSkill]) -> str:
-    """Return the new, changed and removed skills in one line; empty without changes."""
+    """Return one line that names the new, changed and removed skills, "" without changes."""
     new = [f"{name} (“{_quoted(now[name].description)}”)" for name in now if name not in before]
     changed = [
         name
@@ -189,7 +190,7 @@ def _quoted(text: str) -> str:
 
 
 def note_loaded(run_id: str, thread_id: str, call_id: str, skills: Sequence[PinnedSkill]) -> None:
-    """Record that the skills are active in the thread from now on."""
+    """Record that `skills` were loaded by a call, and make them active in the thread."""
     for skill in skills:
         _activate(thread_id, skill)
     _note(run_id, call_id, UseKind.LOADED, skills)
@@ -207,9 +208,9 @@ def note_files(
     files: Sequence[tuple[PinnedSkill, str]],
     activates: Sequence[PinnedSkill],
 ) -> None:
-    """Record that files of skills were read or run, and that `activates` are active now.
+    """Record that a call read or ran files of skills, and make `activates` active.
 
-    Only files that the versions contain are recorded: `files` come from the text of a command.
+    `files` come from the text of a command, so only files that the versions contain are recorded.
     """
     for skill in activates:
         _activate(thread_id, skill)

@@ -1,4 +1,4 @@
-"""Reviews of versions of skills, and their quarantine."""
+"""Review versions of skills, and put versions into quarantine."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _TRIES = 3
 def review_version(
     version_id: int, *, by: AbstractBaseUser, content_hash: str, seen_trust: str | None = None
 ) -> SkillVersion:
-    """Record that `by` vouches for the bytes with this hash: agents get the version as trusted.
+    """Record that `by` vouches for a version, and return it. Agents get it as trusted.
 
-    Also ends its quarantine. `seen_trust` is the trust that `by` has seen: somebody may have put it
-    in quarantine since. Raises `NotAllowed`, `NotFound`, and `Conflict` (code `stale`) if the hash
-    or the trust has changed, or the skill was deleted.
+    This also ends a quarantine of the version. `content_hash` and `seen_trust` are the hash and the
+    trust that `by` has seen. Raises `NotAllowed`, `NotFound`, and `Conflict` (code `stale`) if one
+    of them has changed or the skill was deleted.
     """
     check_may_review(by)
     skill, version = _locked(version_id)
@@ -46,7 +46,7 @@ def review_version(
     version.trust, version.reviewed_by_id = Trust.REVIEWED, by.pk
     version.reviewed_at = timezone.now()
     version.save(update_fields=["trust", "reviewed_by", "reviewed_at"])
-    # For a directory, its present version is current: an earlier version does not return.
+    # A directory only has its present version, so an earlier version cannot become current.
     if not _is_synced(skill) or version.number == skill.version:
         accept_version(skill, version)
     return version
@@ -54,11 +54,11 @@ def review_version(
 
 @transaction.atomic
 def quarantine_version(version_id: int, *, by: AbstractBaseUser, reason: str) -> SkillVersion:
-    """Put these bytes into quarantine, as this version and under any other name.
+    """Put the bytes of a version into quarantine, in every skill that has them.
 
-    Each skill with these bytes returns to its latest earlier version that was accepted and is not
-    quarantined. Without one, agents lose the skill; runs that have started keep it. Raises
-    `NotAllowed`, `NotFound` and `InvalidRequest` (without a reason).
+    Each of these skills returns to its latest earlier version that was accepted and is not
+    quarantined. Without one, agents lose the skill. Runs that have started keep it. Raises
+    `NotAllowed`, `NotFound`, and `InvalidRequest` without a reason.
     """
     check_may_review(by)
     if not reason.strip():
@@ -76,7 +76,7 @@ def quarantine_version(version_id: int, *, by: AbstractBaseUser, reason: str) ->
 
 
 class _MoreHolders(Exception):
-    """A skill got the bytes before its row could be locked."""
+    """Another skill received the same bytes before its row could be locked."""
 
 
 def _quarantine(requested: SkillVersion, by: AbstractBaseUser, reason: str) -> SkillVersion:
@@ -113,11 +113,11 @@ def _go_back(skill: Skill) -> None:
         .exclude(content=None)
         .exclude(trust=Trust.QUARANTINED)
     )
-    # A deletion also gave up the versions before it.
+    # A deletion also invalidates the versions before it.
     deleted = skill.versions.filter(number__lt=current.number, content=None)
     last_deletion = deleted.order_by("-number").values_list("number", flat=True).first()
     found = before.filter(number__gt=last_deletion or 0).order_by("-number").first()
-    # A directory has no earlier state to return to.
+    # A directory has no earlier state to which it could return.
     if found is not None and not _is_synced(skill):
         accept_version(skill, found)
         return
@@ -127,7 +127,10 @@ def _go_back(skill: Skill) -> None:
 
 
 def _locked(version_id: int) -> tuple[Skill, SkillVersion]:
-    """Return the skill of a version, locked, and the version as read under that lock."""
+    """Return the skill of a version with a row lock, and the version, read after the lock.
+
+    Raises `NotFound`.
+    """
     skill = Skill.objects.select_for_update(of=("self",)).filter(versions__pk=version_id).first()
     version = SkillVersion.objects.filter(pk=version_id).exclude(content=None).first()
     if skill is None or version is None:

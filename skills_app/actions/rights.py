@@ -1,4 +1,4 @@
-"""Permissions for skills."""
+"""Check the permissions for skills."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _CHANGE_AGENT = "agents.change_agent"
 
 
 def may_change_skills(by: Person, agent: Agent) -> bool:
-    """Return whether `by` may change the skills of `agent`: its owner, and managers of agents."""
+    """Return whether `by` may change the skills of `agent`.
+
+    The agent's owner may, and people who may change agents.
+    """
     if isinstance(by, AnonymousUser) or not by.is_active:
         return False
     return agent.owner_id == by.pk or _has(by, _CHANGE_AGENT)
@@ -38,13 +41,13 @@ def check_may_change(agent: Agent, by: Person) -> None:
 
 
 def check_may_manage(by: Person) -> None:
-    """Raise `NotAllowed` unless `by` may change the library."""
+    """Raise `NotAllowed` unless `by` may manage the library."""
     if not may_manage_library(by):
         raise NotAllowed(f"To change the library, you need the permission {MANAGE}.")
 
 
 def check_may_review(by: Person) -> None:
-    """Raise `NotAllowed` unless `by` may vouch for skills."""
+    """Raise `NotAllowed` unless `by` may review skills."""
     if not may_review(by):
         raise NotAllowed(f"To review skills, you need the permission {REVIEW}.")
 

@@ -1,4 +1,4 @@
-"""Sets of skill versions, as runs pin them."""
+"""Store the sets of skill versions that runs have pinned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from skills_app.library.store.store import set_key
 from skills_app.models import RunSkillSet, SkillSet, SkillSetEntry, SkillVersion
 
 MAX_HEADS = 10_000
-"""Heads that a process caches: they never change, and each run of an agent needs all of its heads.
+"""The maximum number of heads that a process caches.
+
+Heads never change, and each run of an agent needs all of its heads.
 """
 _Key = tuple[int, str, str]
 _heads: dict[_Key, Head] = {}
@@ -23,9 +25,9 @@ _lock = threading.Lock()
 
 
 def store_set(versions: Sequence[SkillVersion]) -> SkillSet:
-    """Return the set of exactly these versions, created if new. Their order is the catalogue's.
+    """Return the set of exactly these versions. It is created if it does not exist.
 
-    `version.skill` is loaded.
+    The order of `versions` is that of the catalogue. `version.skill` must be loaded.
     """
     lines = "".join(f"{version.pk} {version.content_hash}\n" for version in versions)
     key = hashlib.sha256(lines.encode()).hexdigest()
@@ -43,15 +45,15 @@ def store_set(versions: Sequence[SkillVersion]) -> SkillSet:
 
 
 def set_of(run: Run) -> str | None:
-    """Return the id of the set of a run; None without one."""
+    """Return the id of the skill set of `run`, None if it has none."""
     found = RunSkillSet.objects.filter(run=run)
     return found.values_list("skill_set_id", flat=True).first()
 
 
 def skills_in(set_id: str | None) -> tuple[PinnedSkill, ...]:
-    """Return the skills of a set, in the catalogue's order, with their current trust.
+    """Return the skills of a set in the order of the catalogue, with their current trust.
 
-    None gives an empty tuple.
+    For None the result is empty.
     """
     if set_id is None:
         return ()
@@ -67,7 +69,7 @@ def skills_in(set_id: str | None) -> tuple[PinnedSkill, ...]:
 
 
 def _heads_of(keys: Sequence[_Key]) -> dict[_Key, Head]:
-    """Return heads, with one query for those that this process has not read before."""
+    """Return the heads of the versions `keys`. One query reads those that are not in the cache."""
     with _lock:
         known = {key: head for key in keys if (head := _heads.get(key)) is not None}
     missing = {key[0]: key for key in keys if key not in known}
@@ -84,13 +86,14 @@ def _heads_of(keys: Sequence[_Key]) -> dict[_Key, Head]:
 
 DAY = 86_400.0
 MIN_DAYS = 1
-"""A run of another database that shares the store may have just started."""
+"""The minimum age: a run of another database with the same store may have just started."""
 
 
 def prune_unpacked_skills(days: int, *, apply: bool) -> list[str]:
-    """Remove sets that no run has requested in `days` days; return paths. Raises OSError.
+    """Remove unpacked sets that no run has requested in `days` days, and return their paths.
 
-    Sets of runs that have not ended stay: a driver may have them mounted.
+    Sets of unfinished runs stay, because a worker may have mounted them. Without `apply`, nothing
+    is removed. Raises OSError.
     """
     active = RunSkillSet.objects.exclude(run__status__in=ENDED_RUNS).order_by()
     sets = active.values_list("skill_set_id", flat=True).distinct()

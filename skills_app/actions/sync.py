@@ -1,4 +1,4 @@
-"""Read skills in directories of the host for each run, and store changed ones.
+"""Read the skills in directories of the host for each run, and store the changed ones.
 
 Reading needs no database. Each package is stored in its own transaction, so that the first reading
 of a large directory does not block other writers.
@@ -37,12 +37,15 @@ BUILT_IN_DIRECTORY = Path(__file__).parent.parent / "builtin"
 
 _MAX_REMEMBERED = 64
 _PASSING = frozenset({"unreadable", "changing"})
-"""Problems that may be gone for another worker or the next run: they delete no skills."""
+"""Problems that may be temporary. They do not delete the rows of skills."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRead:
-    """The contents of a directory. `problems` are messages by path; "" is the directory itself."""
+    """The contents of a directory of skills.
+
+    `problems` are messages by path, with the path "" for the directory itself.
+    """
 
     scope: str
     packages: tuple[FoundPackage, ...]
@@ -50,18 +53,21 @@ class SourceRead:
 
     @property
     def names(self) -> set[str]:
-        """Return the names of exactly those skills that exist now, regardless of the rows."""
+        """Return the names of the skills that the directory contains now."""
         return {found.head.name for found in self.packages}
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Differences between a directory and its rows. `gone` are ids of skills without a package."""
+    """The differences between a directory and its rows.
+
+    `packages` are new or changed. `gone` are ids of skills without a package.
+    """
 
     packages: tuple[FoundPackage, ...]
     gone: tuple[int, ...]
     quarantined: tuple[FoundPackage, ...] = ()
-    """Their bytes are in quarantine: they are not stored again under another trust."""
+    """Packages whose bytes are in quarantine. They are not stored again under another trust."""
 
     def __bool__(self) -> bool:
         return bool(self.packages or self.gone)
@@ -72,7 +78,10 @@ _lock = threading.Lock()
 
 
 def read_sources(directories: Sequence[str], *, built_in: bool) -> list[SourceRead]:
-    """Read each directory. An unreadable one has a problem instead of packages."""
+    """Read all `directories`, and the built-in skills if `built_in`.
+
+    A directory that is unreadable has a problem and no packages.
+    """
     scopes = [*([BUILT_IN] if built_in else []), *map(directory_scope, dict.fromkeys(directories))]
     return [read_source(scope) for scope in scopes]
 
@@ -91,7 +100,7 @@ def read_source(scope: str) -> SourceRead:
 
 
 def changes_of(read: SourceRead) -> Changes:
-    """Return the parts of `read` that are not in the rows. One query if nothing has changed."""
+    """Return the differences between `read` and the rows. Without changes, this is one query."""
     if "" in read.problems:
         return Changes((), ())
     rows = Skill.objects.filter(scope=read.scope, is_deleted=False)
@@ -110,7 +119,7 @@ def changes_of(read: SourceRead) -> Changes:
     gone = () if passing else tuple(known[name][0] for name in sorted(set(known) - read.names))
     if not changed:
         return Changes((), gone)
-    # A review of the same bytes in another scope ends their quarantine here as well.
+    # A review of the same bytes in another scope also ends their quarantine here.
     reviewed = SkillVersion.objects.filter(
         content_hash=OuterRef("content_hash"), trust=Trust.REVIEWED
     )
@@ -130,15 +139,15 @@ def changes_of(read: SourceRead) -> Changes:
 
 
 def quarantine_problems(changes: Changes) -> dict[str, list[Problem]]:
-    """Return problems for packages that are omitted because their bytes are in quarantine."""
+    """Return one problem for each package that is omitted because its bytes are in quarantine."""
     message = "It is in quarantine: review it, or change it in the directory."
     return {found.path or ".": [error("quarantined", message)] for found in changes.quarantined}
 
 
 def package_of(scope: str, found: FoundPackage) -> Package | None:
-    """Return its package, read again if necessary; None if it has changed or disappeared.
+    """Return the content of `found`, read again if necessary; None if it has changed since.
 
-    It is analysed for the search here, outside of the transaction that stores it.
+    Also analyses the package for the search, so that the transaction that stores it is short.
     """
     package = found.package
     if package is None:
@@ -153,21 +162,27 @@ def package_of(scope: str, found: FoundPackage) -> Package | None:
 
 
 def store_found(scope: str, package: Package) -> None:
-    """Make `package` the current version in `scope`. Raises `SkillChanged` in a race."""
+    """Store `package` as the current version of its skill in `scope`.
+
+    Raises `SkillChanged` if another process changes the skill at the same time.
+    """
     trust = Trust.BUILT_IN if scope == BUILT_IN else Trust.LOCAL
     store_package(scope, package, _details(scope), trust=trust)
 
 
 @transaction.atomic
 def remove_gone(scope: str, ids: Sequence[int]) -> None:
-    """Delete the skills `ids` of a scope; the versions that runs have pinned stay."""
+    """Delete the skills `ids` of a scope. Versions that runs have pinned stay."""
     reason = f"It is no longer in {describe_scope(scope)}, or is invalid."
     for skill in Skill.objects.filter(pk__in=ids, scope=scope, is_deleted=False).order_by("pk"):
         delete_skill(skill, _details(scope, reason))
 
 
 def sync_source(read: SourceRead) -> None:
-    """Do all of the above in order, for callers without an event loop. Raises `SkillChanged`."""
+    """Update the rows of a directory. Use it where there is no event loop.
+
+    Raises `SkillChanged` if another process changes a skill at the same time.
+    """
     changes = changes_of(read)
     for package in _packages(read.scope, changes.packages):
         store_found(read.scope, package)
@@ -196,18 +211,17 @@ def _details(scope: str, reason: str = "") -> VersionDetails:
 
 
 MAX_DIRECTORIES = 20
-"""Directories that one caller may name for a thread."""
+"""The maximum number of directories that one caller may name for a thread."""
 MAX_PATH = 1000
 
 
 def check_skill_directories(
     directories: Sequence[str], workspace_path: str, protects: Protects
 ) -> None:
-    """Raise `InvalidRequest` for paths that may not be a thread's directories of skills.
+    """Raise `InvalidRequest` if a path may not be a thread's directory of skills.
 
-    `protects` returns whether agents cannot change a path, relative to `workspace_path`.
-
-    Does not check that they exist: the host of a run checks that when the run starts.
+    `protects` returns whether agents cannot change a path relative to `workspace_path`. The
+    directories need not exist: the host of a run checks that when the run starts.
     """
     if len(directories) > MAX_DIRECTORIES:
         raise InvalidRequest(f"{len(directories)} directories of skills; name {MAX_DIRECTORIES}.")
@@ -222,10 +236,10 @@ def check_skill_directories(
 
 
 def usable_directories(run: Run) -> tuple[list[str], list[SourceRead]]:
-    """Return (this run's directories of skills, the refused ones with reasons).
+    """Return (usable directories of skills of the run, refused ones with their problems).
 
-    The directories of the settings come first, then those of the caller. They are checked again for
-    each run: a link may have a new target.
+    The directories of the settings come first, then those of the caller. Each run checks them
+    again, because a link may have a new target.
     """
     named = dict.fromkeys([*SkillSettings.now().DIRECTORIES, *run.thread.skill_directories])
     protects = file_rules(run.thread).protects
@@ -241,7 +255,7 @@ def usable_directories(run: Run) -> tuple[list[str], list[SourceRead]]:
 
 
 def _writable_place(path: str, workspace_path: str, protects: Protects) -> Path | None:
-    """Return the writable place that contains `path` or is inside of it."""
+    """Return a place that agents can write to and that contains `path` or is in it; else None."""
     directory = Path(path).resolve()
     if workspace_path and _is_protected(path, Path(workspace_path).resolve(), protects):
         workspace_path = ""
@@ -253,7 +267,7 @@ def _writable_place(path: str, workspace_path: str, protects: Protects) -> Path 
 
 
 def _is_protected(path: str, workspace: Path, protects: Protects) -> bool:
-    """Return whether agents cannot change the directory. The path has no links to replace."""
+    """Return whether the agent can neither change the directory nor replace its path."""
     directory = Path(path)
     if directory.resolve() != directory or workspace not in directory.parents:
         return False

@@ -1,4 +1,4 @@
-"""Uploaded packages: read in memory, or refused with all their problems."""
+"""Read uploaded packages in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skills_app.settings import SkillSettings
 
 
 class InvalidPackage(InvalidRequest):
-    """The upload is not a valid skill; `problems` are all reasons."""
+    """The uploaded file is not a valid skill. `problems` has all reasons."""
 
     code = "invalid_package"
 
@@ -31,7 +31,7 @@ class PackageTooLarge(InvalidPackage):
 
 
 def read_upload(file: UploadedFile[Any]) -> Package:
-    """Return the package in an uploaded zip, .skill or SKILL.md. Raises `InvalidPackage`."""
+    """Return the package in an uploaded zip, `.skill` or SKILL.md file. Raises `InvalidPackage`."""
     limit = SkillSettings.now().ARCHIVE_BYTES
     if (file.size or 0) > limit:
         raise PackageTooLarge(f"The file is larger than {limit:,} bytes: leave files out of it.")
@@ -42,5 +42,5 @@ def read_upload(file: UploadedFile[Any]) -> Package:
 
 
 def origin_of(file: UploadedFile[Any]) -> str:
-    """Return the original name of the file, for `SkillVersion.origin`."""
+    """Return the sender's name of the file, for `SkillVersion.origin`."""
     return (file.name or "").replace("\0", "")

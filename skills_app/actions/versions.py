@@ -1,4 +1,4 @@
-"""Change skills by adding versions: no other code changes them."""
+"""Change skills by adding versions. No other code changes them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from skills_app.queries.index import index_version, remove_from_index
 
 @dataclass(frozen=True, slots=True)
 class VersionDetails:
-    """Who made a version and why. `source` names the door: `approval`, `api`, `web`, `admin`,
-    `cli`, `import`, `directory`, `release`. `findings` are those of the scan, as JSON.
+    """Who made a version, and why.
+
+    `source` is the origin of the request: `approval`, `api`, `web`, `admin`, `cli`, `import`,
+    `directory` or `release`. `findings` are those of the scan, as JSON.
     """
 
     source: str
@@ -35,7 +37,7 @@ class VersionDetails:
 def skill_state(agent_id: str, name: str) -> tuple[str | None, int]:
     """Return (content, number) of the latest version of an agent's own skill.
 
-    The content is None if the skill does not exist, was deleted, or is in quarantine, as its agent
+    The content is None if the skill does not exist, was deleted, or is in quarantine: the agent
     reads the content.
     """
     latest = (
@@ -51,7 +53,10 @@ def skill_state(agent_id: str, name: str) -> tuple[str | None, int]:
 
 
 def check_skill(name: str, content: str) -> str:
-    """Return the description of a SKILL.md of `name`. Raises `InvalidSkill` if it is invalid."""
+    """Return the description in the SKILL.md `content` of the skill `name`.
+
+    Raises `InvalidSkill` if the SKILL.md is invalid or has another name.
+    """
     package = read_text(content)
     if package.head.name != name:
         raise InvalidSkill(f"The head must have `name: {name}`, like its file.")
@@ -69,10 +74,12 @@ def store_package(
     agent_id: str | None = None,
     accept: bool = True,
 ) -> SkillVersion:
-    """Make `package` the next version of the skill of its name, and return the version.
+    """Store `package` as the next version of its skill, and return the version.
 
-    With `accept`, agents get it from their next run on; otherwise it waits and the current one
-    stays. If the latest version has the same bytes and the same trust, that version is returned.
+    With `accept`, agents get the version from their next run on. Otherwise it waits, and the
+    current one stays. If the latest version has the same bytes and the same trust, that version is
+    returned.
+
     `base_version` is the version that the change builds on (0: there is no such skill); None
     accepts any. `agent_id` is for an agent's own skill. Quarantined bytes stay in quarantine and
     wait, regardless of the arguments. Raises `SkillChanged`.
@@ -109,9 +116,10 @@ def store_package(
 def delete_skill(
     skill: Skill, details: VersionDetails, *, base_version: int | None = None
 ) -> SkillVersion:
-    """Delete the skill; its versions stay, for the runs that have them.
+    """Delete the skill, and return the version that records this. Runs keep the earlier versions.
 
-    Raises `SkillChanged`, and `InvalidSkill` if it was deleted already.
+    Raises `SkillChanged` if the skill is not at `base_version`, and `InvalidSkill` if it was
+    already deleted.
     """
     skill.refresh_from_db(from_queryset=Skill.objects.select_for_update())
     if base_version is not None and skill.version != base_version:
@@ -149,10 +157,10 @@ def store_version(
     by_id: int | None = None,
     reason: str = "",
 ) -> int:
-    """Make `content` the SKILL.md of an agent's own skill, None to delete it; return its number.
+    """Store `content` as the SKILL.md of an agent's own skill, and return the version's number.
 
-    The skill's other files do not change. Raises `InvalidSkill`, and `SkillChanged` if the skill is
-    not at `base_version`.
+    None deletes the skill. Its other files do not change. Raises `InvalidSkill`, and `SkillChanged`
+    if the skill is not at `base_version`.
     """
     scope = agent_scope(agent_id)
     details = VersionDetails(source, by_id, reason)
@@ -167,7 +175,7 @@ def store_version(
     check_skill(name, content)
     current = skill.current if skill else None
     if current is not None and current.trust == Trust.QUARANTINED:
-        # Otherwise a small change would release its other files from quarantine.
+        # Refuse, because a small change would release the other files from quarantine.
         raise InvalidSkill(f"The skill {name} is in quarantine: have it reviewed, or delete it.")
     others = version_files(skill.current_id) if skill and skill.current_id else []
     files = [file for file in others if file.path != SKILL_FILE]
@@ -183,7 +191,7 @@ def store_version(
 
 
 def lock_bytes(skill_file: PackageFile) -> None:
-    """Lock all packages with this SKILL.md, against a concurrent quarantine or storage.
+    """Lock all packages with this SKILL.md against a concurrent quarantine or storage.
 
     Call it after all locks on skills. New bytes have no rows to lock, and no quarantine.
     """
@@ -191,7 +199,7 @@ def lock_bytes(skill_file: PackageFile) -> None:
 
 
 def is_quarantined(package: Package) -> bool:
-    """Return whether exactly these bytes are in quarantine anywhere, and nowhere reviewed.
+    """Return whether these bytes are in quarantine in some skill and reviewed in none.
 
     The result is valid until the transaction ends.
     """
@@ -204,7 +212,7 @@ def is_quarantined(package: Package) -> bool:
 
 
 def require_not_quarantined(package: Package) -> None:
-    """Raise `InvalidSkill` for bytes that are in quarantine."""
+    """Raise `InvalidSkill` if the bytes of `package` are in quarantine."""
     if is_quarantined(package):
         raise InvalidSkill(
             f"The skill {package.head.name} is, byte for byte, one that is in quarantine: have "
@@ -213,7 +221,7 @@ def require_not_quarantined(package: Package) -> None:
 
 
 def version_files(version_id: int) -> list[PackageFile]:
-    """Return the files of a stored version, with their bytes."""
+    """Return the files of a stored version with their content, sorted by path."""
     return [
         PackageFile(file.path, bytes(file.blob.data), file.executable)
         for file in SkillFile.objects.filter(version_id=version_id)
@@ -223,9 +231,9 @@ def version_files(version_id: int) -> list[PackageFile]:
 
 
 def accept_version(skill: Skill, version: SkillVersion) -> None:
-    """Give `version` to agents from their next run on.
+    """Make `version` the one that agents get from their next run on.
 
-    The caller has checked the permission, and holds the lock on `skill`.
+    The caller must have checked the permission and must hold the lock on `skill`.
     """
     if version.skill_id != skill.pk or version.content is None:
         raise InvalidSkill(f"{version} is not a usable version of {skill.name}.")
@@ -281,14 +289,14 @@ def _create_version(
 
 @dataclass(frozen=True, slots=True)
 class ExportedSkill:
-    """A zip and its file name."""
+    """A zip archive and its file name."""
 
     name: str
     data: bytes
 
 
 def export_version(version: SkillVersion) -> ExportedSkill:
-    """Return `version` as a zip; its head follows the specification strictly.
+    """Return `version` as a zip archive in the strict form of the specification.
 
     Raises `Conflict` for a version in quarantine, and for a head that is too long.
     """

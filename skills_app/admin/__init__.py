@@ -1,4 +1,4 @@
-"""The library of skills in the admin, and the skills of one agent."""
+"""The admin pages of the library of skills and of the skills of one agent."""
 
 from agents.doors.admin.agent_pages import AgentPage
 from skills_app.admin import skills

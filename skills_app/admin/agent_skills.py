@@ -1,4 +1,4 @@
-"""The skills of one agent, with switches for each."""
+"""The admin page with the skills of one agent and a switch for each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from skills_app.queries.skills import AgentSkillRow, agent_skills
 
 @display(description="skills")
 def skills_of_agent(agent: Agent) -> SafeString | str:
-    """Return `5 on, of 12`, linked to the page of these skills."""
+    """Return text such as `5 on, of 12`, linked to the page of the agent's skills."""
     if not agent.version:
         return "after saving"
     rows = agent_skills(agent)
@@ -37,7 +37,7 @@ def skills_of_agent(agent: Agent) -> SafeString | str:
 
 
 def skills_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str) -> HttpResponse:
-    """Show all skills that the agent has or could have. A POST turns one on or off."""
+    """Show the skills that the agent has or could have. A POST enables or disables one."""
     agent = page.get_object(request, object_id)
     if agent is None:
         raise Http404("There is no such agent.")
@@ -81,7 +81,7 @@ def _shown(row: AgentSkillRow) -> dict[str, Any]:
 
 
 def _switch(page: ModelAdmin[Agent], request: HttpRequest, agent: Agent) -> None:
-    """Turn a skill on or off. The service checks the permission."""
+    """Enable or disable the posted skill. The service checks the permission."""
     requested, word = request.POST.get("skill", ""), request.POST.get("enabled")
     known = {row.skill.pk: row.skill for row in agent_skills(agent)}
     skill = known.get(int(requested)) if requested.isdecimal() and len(requested) < 19 else None

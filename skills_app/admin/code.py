@@ -1,4 +1,4 @@
-"""A file of a skill as lines for a page: always exact, and highlighted if that is quick.
+"""Show a file of a skill on a page, exactly, and highlighted if that is quick.
 
 The author of a file may want to mislead its reader or to hang the page. Therefore, invisible
 characters appear as code points, the page reports any cut, and a process with a time limit does the
@@ -17,11 +17,11 @@ from pathlib import Path, PurePosixPath
 from agents.review.spans import line_of
 
 MAX_CHARACTERS = 400_000
-"""Limit of one file on a page, which links to the rest."""
+"""The maximum number of characters of a file on a page. The page links to the rest."""
 MAX_LINES = 5_000
 HIGHLIGHT_CHARACTERS = 200_000
 LONGEST_LINE = 5_000
-"""A file with a longer line is data or generated code: it is not highlighted."""
+"""A file with a longer line is data or generated code, and is not highlighted."""
 HIGHLIGHT_SECONDS = 2.0
 _LEXER = Path(__file__).with_name("lexer.py")
 
@@ -77,7 +77,7 @@ _BY_INTERPRETER = {
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a line. `css` contains class names, which never come from the file."""
+    """A part of a line. `css` has class names, which never come from the file."""
 
     text: str
     css: str = ""
@@ -85,9 +85,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class ShownCode:
-    """`lines` count from 1. `cut` is the number of omitted characters at the end.
+    """A file as a page shows it.
 
-    `language` is empty without highlighting.
+    `lines` count from 1. `cut` is the number of characters that are omitted at the end. `language`
+    is "" without highlighting.
     """
 
     lines: tuple[tuple[Piece, ...], ...]
@@ -111,7 +112,7 @@ def shown_code(path: str, text: str, *, seconds: float = HIGHLIGHT_SECONDS) -> S
 
 
 def language_of(path: str, text: str) -> str:
-    """Return the lexer for a file, by its name or its first line; empty for none."""
+    """Return the lexer for a file, by its name or its first line; "" if there is none."""
     found = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), "")
     if found or not text.startswith("#!"):
         return found
@@ -126,7 +127,7 @@ def _beginning(text: str) -> str:
 
 
 def _spans(language: str, text: str, seconds: float) -> list[tuple[int, str]] | None:
-    """Return the lexer's spans, None if the text is too much for it."""
+    """Return (length, class) of each part of `text`; None for too long texts and lexer errors."""
     if len(text) > HIGHLIGHT_CHARACTERS or any(
         len(line) > LONGEST_LINE for line in text.split("\n")
     ):
@@ -146,7 +147,7 @@ def _spans(language: str, text: str, seconds: float) -> list[tuple[int, str]] | 
 
 
 def _pieces(text: str, spans: Iterable[tuple[int, str]]) -> Iterator[Piece]:
-    """Yield the pieces of `text`: a line feed is a separate piece."""
+    """Yield the pieces of `text`. A line feed is a separate piece."""
     at = 0
     for length, css in spans:
         for number, line in enumerate(text[at : at + length].split("\n")):

@@ -1,4 +1,4 @@
-"""Filters of the list of skills, and the annotations that its columns read."""
+"""Filters and annotated columns of the list of skills."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ _PLACES = {
 
 
 def skills_to_look_at(user: Person) -> QuerySet[Skill]:
-    """Return skills that `user` may read; with `view_all_runs` also those of agents and threads."""
+    """Return the skills that `user` may see in the admin.
+
+    People with `view_all_runs` also see those of other people's agents and threads.
+    """
     if isinstance(user, PermissionsMixin) and user.has_perm(VIEW_ALL):
         return Skill.objects.filter(is_deleted=False)
     return skills_for(user)
@@ -48,7 +51,7 @@ def skills_to_look_at(user: Person) -> QuerySet[Skill]:
 def with_columns(skills: QuerySet[Skill]) -> QuerySet[Any]:
     """Annotate `latest_trust`, `waits`, `on` and `off` (choices of agents), and `last_use`."""
     latest = SkillVersion.objects.filter(skill=OuterRef("pk"), number=OuterRef("version"))
-    # A version waits after a quarantine by the scan, but not after one by a person.
+    # A version that the scan quarantined awaits a decision; one that a person quarantined does not.
     open_versions = latest.exclude(content=None).filter(
         ~Q(trust=Trust.QUARANTINED) | Q(reviewed_by=None)
     )
@@ -90,7 +93,7 @@ class PlaceFilter(admin.SimpleListFilter):
 
 
 class TrustFilter(admin.SimpleListFilter):
-    """Filters by the trust of the current version, or else of the latest one."""
+    """Filters by the trust of the current version, or of the latest one if none is current."""
 
     title = "trust"
     parameter_name = "trust"

@@ -1,8 +1,8 @@
-"""Import of a skill in two steps: a preview, and the storage of exactly the shown package.
+"""Import a skill in two steps: a preview, then the storage of exactly the shown package.
 
-The first step stores nothing. A small upload is embedded in the page and is sent again with the
-confirmation; a large one has to be chosen again. In both cases, the stored package must have the
-hash that was shown.
+The preview stores nothing. A small upload is embedded in the page and sent again with the
+confirmation; a large one must be chosen again. In both cases, the stored package must have the hash
+that was shown.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ from skills_app.settings import SkillSettings
 
 SOURCE = "admin"
 CARRIED_BYTES = 1_500_000
-"""The page embeds an upload up to this size: as base64 it is below Django's limit for the fields of
-a form.
+"""The maximum size in bytes of an upload that the page embeds.
+
+As base64, this is below Django's limit for form fields.
 """
 SHOWN_CHARACTERS = 200_000
 FILES_SHOWN = 1_000
 
 
 class ImportForm(forms.Form):
-    """The first step (a file), or the second: the shown hash, and the destination."""
+    """The form of both steps: first a file, then the shown hash and the destination."""
 
     file = forms.FileField(required=False, allow_empty_file=True)
     carried = forms.CharField(required=False, strip=False)
@@ -65,21 +66,21 @@ class ImportForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """The uploaded bytes. `name` is the name that the sender gave."""
+    """An uploaded file. `name` is the name that the sender gave."""
 
     data: bytes
     name: str
 
 
 def own_agents(request: HttpRequest) -> list[Agent]:
-    """Return the agents for which the person may import own skills."""
+    """Return the agents for which the user may import own skills."""
     user = person(request)
     found = agents_for(user).order_by("name", "pk")
     return [agent for agent in found if may_change_skills(user, agent)]
 
 
 def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
-    """Choose a file, preview it, and import it."""
+    """Show the form, a preview of the chosen file, or import the confirmed package."""
     user = person(request)
     agents = {agent.pk: agent for agent in own_agents(request)}
     targets = [("", "the library")] if may_manage_library(user) else []
@@ -125,10 +126,10 @@ def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _upload_of(data: dict[str, Any]) -> Upload | None:
-    """Return the chosen file, or else the file embedded in the page; None without either."""
+    """Return the chosen file, or else the file embedded in the page, None without either."""
     file = data["file"]
     if file is not None:
-        # One byte above the limit shows the reader of archives that the file is too large.
+        # Read one byte more than allowed, so that the reader of archives reports the size.
         return Upload(file.read(SkillSettings.now().ARCHIVE_BYTES + 1), file.name or "")
     try:
         carried = base64.b64decode(data["carried"], validate=True)
@@ -181,7 +182,7 @@ def _outcome(imported: Imported) -> str:
 
 
 def _preview(package: Package, agent: Agent | None) -> dict[str, Any]:
-    """Return the content of the preview, with the findings of the scan."""
+    """Return the template context of the preview, with the findings of the scan."""
     findings = scan_package(package)
     return {
         "package": package,
@@ -209,7 +210,7 @@ def _preview(package: Package, agent: Agent | None) -> dict[str, Any]:
 
 
 def _existing(package: Package, agent: Agent | None) -> Any:
-    """Return the skill of this name that gets a new version, None for a new skill."""
+    """Return the skill that gets a new version, None if the import creates one."""
     scope = agent_scope(agent.pk) if agent else LIBRARY
     return Skill.objects.filter(scope=scope, name=package.head.name, is_deleted=False).first()
 

@@ -1,10 +1,10 @@
-"""Highlighting of a source text, as a separate program with a time limit.
+"""Highlight a source text in a separate program with a time limit.
 
 Lexers are regular expressions, and an author of a skill may know a text on which one takes hours.
-Therefore, `skills_app.admin.code` runs this file in a process with limits, never in that of the
+Therefore, `skills_app.admin.code` runs this file in a process with limits, not in that of the
 pages. It imports Pygments and nothing of Vel. Standard input is the lexer's name, a line feed, and
-the text in UTF-8; standard output is a JSON list of [characters, class], which together are the
-text.
+the text in UTF-8. Standard output is a JSON list of [number of characters, class], which cover the
+whole text.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 
 MEMORY_BYTES = 1_000_000_000
-# Options of lexers, so that none starts other lexers that the text names.
+# These options prevent lexers from starting other lexers that the text names.
 _OPTIONS: dict[str, dict[str, bool]] = {"markdown": {"handlecodeblocks": False}}
 
 
 def spans(name: str, text: str) -> list[tuple[int, str]]:
-    """Return the length and class of each part of `text`, in order. The class may be empty."""
+    """Return (length, class) of each part of `text`, in order. The class may be ""."""
     lexer = get_lexer_by_name(name, **_OPTIONS.get(name, {}))
     found: list[tuple[int, str]] = []
     at = 0

@@ -1,4 +1,4 @@
-"""Parts of the page of a skill about one of its versions."""
+"""Data for the parts of a skill's page about one of its versions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ShownFinding:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A required skill, and the skill of that name if it exists."""
+    """The name of a required skill, and where skills of that name exist."""
 
     name: str
     places: str
@@ -48,7 +48,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class ToolsLeft:
-    """The effect of `allowed-tools` here. `unknown` are names that no tool of Vel has."""
+    """The effect of `allowed-tools` in Vel. `unknown` are names that no tool of Vel has."""
 
     said: tuple[str, ...]
     left: tuple[str, ...]
@@ -57,14 +57,14 @@ class ToolsLeft:
 
 
 def where_from(skill: Skill) -> str:
-    """Return `library`, `built-in`, a directory, or the agent that owns it."""
+    """Return the origin of a skill: `library`, `built-in`, a directory, or its own agent."""
     if skill.agent is not None:
         return f"own skill of {visible(skill.agent.slug)}"
     return visible(describe_scope(skill.scope))
 
 
 def finding_counts(version: SkillVersion | None) -> list[tuple[str, int]]:
-    """Return (severity, count), the worst first, without zero counts."""
+    """Return (severity, number of findings), worst first, without zeros."""
     found = [str(finding.get("severity", "")) for finding in version.findings] if version else []
     return [(severity, found.count(severity)) for severity in SEVERITIES if severity in found]
 
@@ -72,7 +72,7 @@ def finding_counts(version: SkillVersion | None) -> list[tuple[str, int]]:
 def findings_by_severity(
     findings: Sequence[dict[str, Any]],
 ) -> list[tuple[str, list[ShownFinding], int]]:
-    """Return (severity, shown findings, number of hidden ones), the worst first."""
+    """Return (severity, shown findings, number of hidden ones), worst first."""
     groups = []
     for severity in SEVERITIES:
         found = [finding for finding in findings if finding.get("severity") == severity]
@@ -95,7 +95,7 @@ def _shown_finding(finding: dict[str, Any]) -> ShownFinding:
 
 
 def requirements(head: Head, skill: Skill) -> list[Requirement]:
-    """Return its required skills, found among those that its agents may have."""
+    """Return the skills that `head` requires, with the places where agents would find them."""
     scopes = [BUILT_IN, LIBRARY, skill.scope]
     rows = Skill.objects.filter(name__in=head.requires, scope__in=scopes, is_deleted=False)
     places: dict[str, list[str]] = {}
@@ -108,7 +108,7 @@ def requirements(head: Head, skill: Skill) -> list[Requirement]:
 
 
 def tools_left(head: Head) -> ToolsLeft | None:
-    """Return the effect of `allowed-tools`; None without that field."""
+    """Return the effect of the field `allowed-tools`, None if the head has none."""
     if head.allowed_tools is None:
         return None
     known = known_tool_names()
@@ -124,7 +124,7 @@ def tools_left(head: Head) -> ToolsLeft | None:
 
 
 def head_facts(head: Head) -> list[tuple[str, str]]:
-    """Return the given fields, except those that the page explains elsewhere."""
+    """Return (label, text) of the fields in `head` that the page does not explain elsewhere."""
     facts = [
         ("Title", head.title),
         ("Version", head.version),
@@ -165,7 +165,7 @@ def shown_files(version: SkillVersion) -> list[dict[str, Any]]:
 
 
 def last_runs(skill: Skill, user: Person) -> list[dict[str, Any]]:
-    """Return the last runs with the skill that `user` may read, and their use of it.
+    """Return the last runs with the skill that `user` may read, and how they used it.
 
     A run has the skill if its set of skills contains a version of it.
     """
@@ -197,7 +197,10 @@ def last_runs(skill: Skill, user: Person) -> list[dict[str, Any]]:
 
 
 def agents_of(skill: Skill, user: Person) -> list[tuple[Agent, bool]]:
-    """Return (agent, on) for explicit choices, of agents that `user` may use."""
+    """Return (agent, enabled) for the agents that have a choice about the skill.
+
+    Agents that `user` may not use are omitted.
+    """
     choices = skill.choices.filter(agent__in=agents_for(user).values("pk"))
     rows = choices.select_related("agent").order_by("agent__name", "agent")[:AGENTS_SHOWN]
     return [(choice.agent, choice.enabled) for choice in rows]
@@ -208,7 +211,7 @@ def trust_tag(trust: str) -> SafeString:
 
 
 def finding_tags(counts: list[tuple[str, int]]) -> SafeString:
-    """Return `2 danger`, coloured: the severities are ours, not the package's."""
+    """Return coloured tags such as `2 danger`. The severities are Vel's, not the package's."""
     return format_html_join(
         " ",
         '<span class="vel-tag vel-severity-{}">{} {}</span>',

@@ -1,4 +1,4 @@
-"""Deletion of a skill of the library, or of an agent's own skill."""
+"""Delete a skill of the library, or an agent's own skill, in the admin."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ SOURCE = "admin"
 
 
 def may_remove(user: Person, skill: Skill) -> bool:
-    """Return whether `user` may delete it. Skills in directories are deleted there."""
+    """Return whether `user` may delete the skill here.
+
+    Files in directories must be deleted there.
+    """
     if skill.agent is not None:
         return may_change_skills(user, skill.agent)
     return skill.scope == LIBRARY and may_manage_library(user)
 
 
 def remove_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask whether to delete the skill; a POST deletes it, if its version is the one shown."""
+    """Ask whether to delete the skill. A POST deletes it, if its version is still the one shown."""
     skill = skill_or_404(page, request, pk)
     user = person(request)
     if not may_remove(user, skill):

@@ -1,4 +1,4 @@
-"""Review or quarantine of a version of a skill: the decision applies to the shown bytes."""
+"""Review a version of a skill, or put it into quarantine. The decision is for the shown bytes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _VOUCHED = (Trust.REVIEWED, Trust.BUILT_IN)
 
 
 class ReviewForm(forms.Form):
-    """The answer, with the hash of the shown version and the version that it was compared to.
+    """The decision, with the hash of the shown version.
 
-    `base` is empty without a comparison, when everything was shown as new.
+    `base` is the version that it was compared to, empty if everything was shown as new.
     """
 
     answer = forms.ChoiceField(choices=[("accept", "accept"), ("quarantine", "quarantine")])
@@ -41,7 +41,7 @@ class ReviewForm(forms.Form):
 
 
 def review_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """Show a version's changes, the scan's findings, and the form for the answer."""
+    """Show a version's changes, the scan's findings, and the form for the decision."""
     skill = skill_or_404(page, request, pk)
     if not may_review(person(request)):
         raise PermissionDenied
@@ -72,7 +72,7 @@ def review_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) 
         is_reviewed=version.trust in _VOUCHED,
         comparison=compare(base, version) if base else None,
         head=changes(base.head, version.head) if base else [],
-        # A reviewer vouches for all bytes, also those of an earlier version without a review.
+        # A reviewer vouches for all bytes, so show all if the earlier version has no review.
         whole=None if base and base.trust in _VOUCHED else compare(None, version),
         base_trust=base.get_trust_display() if base else "",
         findings=findings_by_severity(version.findings),
@@ -82,7 +82,7 @@ def review_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) 
 
 
 def _base_of(skill: Skill, version: SkillVersion) -> SkillVersion | None:
-    """Return the version to compare with: the current one; None for the current one itself."""
+    """Return the current version to compare with, None if `version` itself is current."""
     current = skill.current
     return None if current is None or current.pk == version.pk else current
 

@@ -1,6 +1,6 @@
-"""Admin of the library of skills: the list, reviews, contents, and use by runs.
+"""The admin of skills: the list, reviews, contents, and use by runs.
 
-Rows change only through services. A reviewer's decision is bound to the shown hash.
+Rows change only through services. A reviewer's decision applies to the shown hash.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ class SkillAdmin(JournalAdmin):
         )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Allow everybody who may change something here. The login page calls it without a user."""
+        """Allow everybody who may change something here.
+
+        The login page calls this without a user.
+        """
         if not request.user.is_authenticated:
             return False
         user = person(request)
@@ -104,7 +107,7 @@ class SkillAdmin(JournalAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the list. Like a run, it first reads the directories."""
+        """Show the list, after updating the rows of skills in directories as a run does."""
         if self.has_view_permission(request) and request.method == "GET":
             problems = sync_shared_skills()
             for location, messages in list(problems.items())[:PROBLEMS_TOLD]:
@@ -118,8 +121,6 @@ class SkillAdmin(JournalAdmin):
 
     def change_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
         return strict_pages.strict(super().change_view(*args, **kwargs))
-
-    # Columns
 
     @admin.display(description="name", ordering="name")
     def shown_name(self, skill: Skill) -> str:
@@ -152,7 +153,10 @@ class SkillAdmin(JournalAdmin):
 
     @admin.display(description="agents")
     def agents_with_it(self, skill: Any) -> str:
-        """Counted by choices: not everybody may know the number of agents."""
+        """Return the number of agents with the skill. Shared skills count choices.
+
+        Not everybody may know the number of all agents.
+        """
         if skill.scope == LIBRARY:
             return str(skill.on)
         if skill.agent_id:
@@ -162,8 +166,6 @@ class SkillAdmin(JournalAdmin):
     @admin.display(description="last used", ordering="last_use")
     def used(self, skill: Any) -> Any:
         return skill.last_use
-
-    # One skill on its page
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         user = person(request)

@@ -1,4 +1,4 @@
-"""Further pages of a skill: a file, a comparison, a download and an export."""
+"""Further admin pages of a skill: a file, a comparison, a download and an export."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KINDS = (
 
 
 def skill_or_404(page: JournalAdmin, request: HttpRequest, pk: int) -> Any:
-    """Return the skill if the user may view it; otherwise raise a 404."""
+    """Return the skill. Raises `Http404` if it does not exist or the user may not view it."""
     if not page.has_view_permission(request):
         raise PermissionDenied
     skill = page.get_queryset(request).select_related("current", "agent").filter(pk=pk).first()
@@ -57,7 +57,7 @@ def version_or_404(skill: Skill, number: int) -> SkillVersion:
 def page_response(
     page: JournalAdmin, request: HttpRequest, template: str, status: int = 200, **context: Any
 ) -> HttpResponse:
-    """Return a page of the admin with `context`."""
+    """Return an admin page with the context `context`."""
     whole = {
         **page.admin_site.each_context(request),
         "opts": page.opts,
@@ -69,7 +69,7 @@ def page_response(
 
 
 def file_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """Show one file, highlighted if it is text; otherwise only a description."""
+    """Show one file: a text highlighted, a binary file as a description."""
     skill = skill_or_404(page, request, pk)
     version = version_or_404(skill, number)
     path = request.GET.get("path", "")
@@ -100,12 +100,12 @@ def file_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) ->
 
 
 def kind_of(data: bytes) -> str:
-    """Return the type of a binary file by its first bytes; nothing is opened."""
+    """Return the type of a binary file by its first bytes. The file is not opened."""
     return next((name for start, name in _KINDS if data.startswith(start)), "binary data")
 
 
 def download(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """Return the exact bytes of a file, which no browser opens as a page."""
+    """Return one file as a download that no browser opens as a page."""
     version = version_or_404(skill_or_404(page, request, pk), number)
     path = request.GET.get("path", "")
     data = package_file(version.pk, path)
@@ -115,7 +115,7 @@ def download(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> 
 
 
 def export(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """Return the version as a zip that follows the specification."""
+    """Return the version as a zip archive in the strict form of the specification."""
     version = version_or_404(skill_or_404(page, request, pk), number)
     try:
         archive = export_version(version)
@@ -125,7 +125,7 @@ def export(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> Ht
 
 
 def compare_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the changes between two versions: `?from=1&to=2`."""
+    """Show the changes between the versions `?from=1&to=2`."""
     skill = skill_or_404(page, request, pk)
     numbers = [request.GET.get(name, "") for name in ("from", "to")]
     if not all(number.isdecimal() and len(number) < 9 for number in numbers):

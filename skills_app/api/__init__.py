@@ -1,4 +1,4 @@
-"""The part of skills in the REST API."""
+"""The endpoints for skills in the REST API."""
 
 from __future__ import annotations
 

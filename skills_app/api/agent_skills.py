@@ -1,4 +1,4 @@
-"""The skills of one agent: create and change its own, turn shared ones on and off."""
+"""Endpoints for the skills of one agent: change its own skills, enable and disable shared ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SOURCE = "api"
 class AgentSkills(UploadView):
     """`GET` and `POST /agents/{id}/skills`: the texts of a skill, or a form with a package."""
 
-    # Not `approve`: a token that decides requests need not be able to write directly.
+    # The scope is not `approve`: a token that decides requests need not be able to write directly.
     scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.MANAGE}
 
     @operation(
@@ -152,7 +152,7 @@ def show_rows(rows: list[AgentSkillRow]) -> list[dict[str, Any]]:
 
 
 def show_one(agent: Agent, skill_id: int) -> dict[str, Any]:
-    """Return the current skill."""
+    """Return the agent's skill with this id, as it is now."""
     return show_rows([row for row in agent_skills(agent) if row.skill.pk == skill_id])[0]
 
 

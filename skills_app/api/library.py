@@ -1,4 +1,4 @@
-"""The library of skills: everybody reads it; permitted people import, review and delete."""
+"""Endpoints for the library: everybody can read, permitted people import, review and delete."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from skills_app.queries.skills import library_for, skill_usage
 from skills_app.settings import SkillSettings
 
 FORM_BYTES = 100_000
-"""The limit for the parts of a form that are not the file."""
+"""The maximum size in bytes of the form without its file."""
 
 
 class UploadView(ApiView):
@@ -61,7 +61,7 @@ class UploadView(ApiView):
     parser_classes = (StrictJSONParser, MultiPartParser)  # type: ignore[assignment]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        # Before authentication, which looks for a CSRF token in the form and so reads all of it.
+        # Check the size before authentication, which reads the whole form to find a CSRF token.
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal() or int(length) > SkillSettings.now().ARCHIVE_BYTES + FORM_BYTES:
             raise RequestDataTooBig("The upload is larger than a package may be.")
@@ -74,7 +74,7 @@ def is_form(request: Request) -> bool:
 
 
 def read_form(kind: type[StrictSerializer], request: Request) -> tuple[Package, dict[str, Any]]:
-    """Return (the package in `file`, the other fields). Raises `ValidationError`."""
+    """Return (the package in `file`, the other fields) of a form. Raises `ValidationError`."""
     form = read_body(kind, request)
     try:
         return read_upload(form.pop("file")), form
@@ -86,7 +86,7 @@ def read_form(kind: type[StrictSerializer], request: Request) -> tuple[Package, 
 
 SOURCE = "api"
 SHOWN_VERSIONS = 100
-"""The latest versions, as listed in the answer for one skill."""
+"""The maximum number of versions in the answer for one skill, latest first."""
 
 
 class Library(UploadView):

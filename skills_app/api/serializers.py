@@ -1,4 +1,4 @@
-"""Serializers of skills, and of the requests to their endpoints."""
+"""Serializers for skills and for the requests about them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class DeleteSkillQuery(StrictSerializer):
 
 
 def scope_word(skill: Skill) -> str:
-    """Return `own`, `library`, `built-in` or `directory`."""
+    """Return the scope of a skill as a word: `own`, `library`, `built-in` or `directory`."""
     if skill.scope == BUILT_IN:
         return "built-in"
     if skill.scope == LIBRARY:
@@ -116,7 +116,7 @@ def scope_word(skill: Skill) -> str:
 
 
 def show_agent_skill(row: AgentSkillRow, instructions: str, trust: str | None) -> dict[str, Any]:
-    """Return a skill as one agent has it; `trust` is as for `show_skill`."""
+    """Return a skill of an agent as JSON. `trust` is the `waiting_trust` of `show_skill`."""
     return {
         **show_skill(row.skill, trust),
         "instructions": instructions,
@@ -127,10 +127,10 @@ def show_agent_skill(row: AgentSkillRow, instructions: str, trust: str | None) -
 
 
 def show_skill(skill: Skill, waiting_trust: str | None) -> dict[str, Any]:
-    """Return a skill with the version that agents get.
+    """Return a skill as JSON, with the version that agents get.
 
     If no version is accepted, `version` and its fields are null, and `trust` is `waiting_trust`,
-    the trust of the latest one.
+    the trust of the latest version.
     """
     version = skill.current
     head = version.fields if version else None
@@ -151,7 +151,7 @@ def show_skill(skill: Skill, waiting_trust: str | None) -> dict[str, Any]:
 
 
 def show_version(version: SkillVersion, current_id: int | None) -> dict[str, Any]:
-    """Return one version, without its files."""
+    """Return one version as JSON, without its files."""
     reviewer = version.reviewed_by
     return {
         "number": version.number,
@@ -172,7 +172,7 @@ def show_version(version: SkillVersion, current_id: int | None) -> dict[str, Any
 
 
 def show_head(version: SkillVersion) -> dict[str, Any]:
-    """Return the fields of its SKILL.md, as Vel understands them."""
+    """Return the fields of the version's SKILL.md as JSON."""
     head = version.fields.as_json()
     head["allowed_tools"] = version.fields.allowed_tools  # null differs from an empty list
     return head
@@ -188,7 +188,7 @@ def show_package_file(entry: PackageEntry) -> dict[str, Any]:
 
 
 def problems_of(error: InvalidPackage) -> ValidationError:
-    """Return all problems of a package, by the paths of its files; `file` for the whole of it."""
+    """Return the errors of a package by file path, with `file` for the package as a whole."""
     errors: dict[str, list[str]] = {}
     for problem in errors_of(error.problems):
         errors.setdefault(problem.path or "file", []).append(problem.message)
@@ -196,7 +196,7 @@ def problems_of(error: InvalidPackage) -> ValidationError:
 
 
 def show_usage(usage: VersionUsage) -> dict[str, Any]:
-    """Return numbers of runs, and of `files_read`; `endings` counts using runs by status."""
+    """Return the use of a version as JSON."""
     return {
         "version": usage.version.number,
         "shown": usage.shown,

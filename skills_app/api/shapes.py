@@ -1,4 +1,4 @@
-"""The shapes of skills in answers, as `skills_app.api.serializers` builds them."""
+"""The shapes of skills in responses, which `skills_app.api.serializers` builds."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SkillVersionShape(serializers.Serializer[object]):
     file_count = serializers.IntegerField()
     size_bytes = serializers.IntegerField()
     findings = FindingShape(many=True)
-    # A declared field is removed from the class, so it does not hide `Field.source`.
+    # Django REST framework removes declared fields from the class, so this hides no `Field.source`.
     source = serializers.CharField()  # type: ignore[assignment]
     origin = serializers.CharField()
     reason = serializers.CharField()

@@ -1,4 +1,4 @@
-"""Versions of a skill: their files, exports, and reviews."""
+"""Endpoints for the versions of a skill: files, exports and reviews."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class QuarantineSkill(ApiView):
 
 
 def asked_version(request: Request, skill_id: str) -> SkillVersion:
-    """Return the version that the query names."""
+    """Return the version that the query of `request` names, by default the current one."""
     number = read_query(VersionQuery, request).get("version")
     skill = skill_of(skills_for(person(request)), skill_id)
     version = version_of(skill, number)

@@ -1,4 +1,4 @@
-"""Lookup of a skill by name, among those that the person may read."""
+"""Find a skill by name, among those that the person may read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skills_app.queries.packages import skills_for, version_of
 
 
 def library_user() -> User:
-    """Return the caller's user row. The owner of a --persist file has all rights in it."""
+    """Return the caller's user. The owner of a --persist file has all permissions in it."""
     user = local_user()
     if owns_database_file():
         user.is_superuser = True  # for this command: the row stays as it is
@@ -28,9 +28,10 @@ def library_user() -> User:
 
 
 def skill_named(named: str, agent: str | None) -> Skill:
-    """Return the skill `named`, which may be `PLACE:NAME`; with `agent`, of those it could have.
+    """Return the skill `named`, a name or `PLACE:NAME`.
 
-    Raises `CliError` for no match, and for several, with a list of them.
+    With `agent`, only the skills that this agent could have are searched. Raises `CliError` if no
+    skill matches or several do, with a list of them.
     """
     place, _, name = named.rpartition(":")
     name = normalise_name(name) or name
@@ -52,7 +53,7 @@ def skill_named(named: str, agent: str | None) -> Skill:
 
 
 def skills_of(user: User, agent: Agent | None) -> QuerySet[Skill]:
-    """Return skills that `user` may read; with `agent`, only those that this agent could have."""
+    """Return the skills that `user` may read; with `agent`, those that this agent could have."""
     skills = skills_for(user)
     if agent is None:
         return skills
@@ -61,7 +62,7 @@ def skills_of(user: User, agent: Agent | None) -> QuerySet[Skill]:
 
 
 def place_of(skill: Skill) -> str:
-    """Return the word before the colon: `library`, `built-in`, an agent's slug, or a directory."""
+    """Return the PLACE of a skill: `library`, `built-in`, an agent's slug, or a directory."""
     if skill.agent is not None:
         return skill.agent.slug
     if skill.scope in (LIBRARY, BUILT_IN):
@@ -70,7 +71,10 @@ def place_of(skill: Skill) -> str:
 
 
 def version_named(skill: Skill, number: int | None) -> SkillVersion:
-    """Return the version `number`; by default the version that agents get, or else the latest."""
+    """Return the version `number`, by default the current one, or else the latest.
+
+    Raises `CliError`.
+    """
     version = version_of(skill, number)
     if version is None:
         raise CliError(f"{one_line(skill.name)} has no version {number}.")

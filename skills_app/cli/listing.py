@@ -1,4 +1,4 @@
-"""`vel skills`, and its read-only commands. All text of a package is made safe to print."""
+"""`vel skills` and its read-only commands. Texts from packages are made safe to print."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _cells(row: dict[str, Any], *, with_on: bool) -> list[str]:
 
 
 def counts_of(version: SkillVersion | None) -> dict[str, int]:
-    """Return findings by severity, the worst first, without zero counts."""
+    """Return the number of findings by severity, worst first, without zeros."""
     found = [str(finding.get("severity")) for finding in version.findings] if version else []
     return {severity: found.count(severity) for severity in SEVERITIES if severity in found}
 
@@ -206,7 +206,7 @@ def _show(skill: Skill, version: SkillVersion) -> None:
 
 
 def print_findings(findings: Iterable[dict[str, Any]]) -> None:
-    """Print a line for each, the worst first."""
+    """Print one line for each finding, worst first."""
     ordered = sorted(
         findings,
         key=lambda found: (

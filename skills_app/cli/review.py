@@ -55,8 +55,8 @@ needed_agent = click.option("--agent", metavar="AGENT", required=True, help="For
 @with_database
 def review(name: str, number: int | None, content_hash: str | None, agent: str | None) -> int:
     """Show a version's changes and the scan's findings, and ask whether you vouch for it."""
-    # At a terminal, the version is shown with a question. `content_hash` confirms an earlier
-    # review, and refuses other bytes. Without both, the command for exactly this version is shown.
+    # At a terminal, show the version and ask. `content_hash` confirms an earlier review, and
+    # refuses other bytes. Otherwise, print the command that confirms exactly this version.
     user = library_user()
     check_may_review(user)
     skill = skill_named(name, agent)
@@ -92,7 +92,7 @@ def _accept(version: SkillVersion, content_hash: str) -> None:
 
 
 def _show(skill: Skill, version: SkillVersion) -> None:
-    """Print the changes to the current version; also all of it, unless that was reviewed."""
+    """Print the changes to the current version. Print all if that version was not reviewed."""
     current = skill.current
     base = current if current is not None and current.pk != version.pk else None
     print(f"{one_line(skill.name)} v{version.number} ({version.trust}), {version.content_hash}")

@@ -31,7 +31,7 @@ with late_imports:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`source` is the place as in `vel skills list`, or a directory."""
+    """One line of the result. `source` is the place as in `vel skills list`, or a directory."""
 
     name: str
     score: float
@@ -90,9 +90,9 @@ def search(query: str, agent: str | None, directories: tuple[Path, ...], as_json
 
 
 def _stored(query: str, agent: str | None) -> tuple[list[Row], set[str]]:
-    """Return (matches that the local user may read, the names of all readable skills).
+    """Return (matches among the readable skills, names of all readable skills).
 
-    With an agent, these are the skills that its next run gets.
+    With `agent`, the readable skills are those that its next run gets.
     """
     user = library_user()
     sync_shared_skills()
@@ -123,7 +123,10 @@ def _rows(ranked: Sequence[RankedVersion]) -> Iterator[Row]:
 
 
 def _in_directories(query: str, directories: Sequence[Path], names: set[str]) -> Iterator[Row]:
-    """Yield skills of directories without names in `names`; print problems."""
+    """Yield the matches in `directories`, and print problems.
+
+    Skills whose name is in `names` are skipped. The names of the others are added to `names`.
+    """
     for directory in directories:
         loaded, problems = load_skills(directory)
         for problem in problems:

@@ -49,7 +49,7 @@ DOOR = "cli"
 _ARCHIVES = (".zip", ".skill")
 
 Read: TypeAlias = "tuple[str, Package | None, Sequence[Problem]]"
-"""(its place, the package, all problems); the package is None if a problem is an error."""
+"""(path, package, all problems) of one package. The package is None after an error."""
 
 
 @skills.command("import")
@@ -95,7 +95,7 @@ def import_skills(
 
 
 def _shown(problems: Sequence[Problem], *, refused: bool, dry_run: bool) -> Sequence[Problem]:
-    """Return the problems to print: of an import, only refused or omitted parts."""
+    """Return the problems to print. An import only prints errors and shortened fields."""
     if refused:
         return errors_of(problems)
     return [problem for problem in problems if dry_run or problem.code == TOO_LONG]
@@ -154,7 +154,7 @@ def _print(outcome: str, place: str, what: str) -> None:
 
 
 def _packages(path: Path) -> Iterator[Read]:
-    """Yield the packages at `path`: a file, a package's directory, or a directory of many."""
+    """Yield the packages at `path`: a file, a package's directory, or a directory of packages."""
     try:
         status = path.stat()
     except OSError as error:
@@ -182,7 +182,7 @@ def _packages(path: Path) -> Iterator[Read]:
 
 
 def _archive(path: Path) -> Read:
-    """Read a file, but no further than the limit for archives."""
+    """Read an archive, at most up to the size limit."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as stream:

@@ -1,4 +1,4 @@
-"""`vel skills validate`: the problems of a skill. Needs no database."""
+"""`vel skills validate`: show the problems of a skill, without a database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ with late_imports:
     from skills_app.settings import SkillSettings
 
 _WIDTH = 600
-"""Characters of a problem."""
+"""The maximum length of a printed problem in characters."""
 
 
 @skills.command("validate")
@@ -54,7 +54,7 @@ def validate_path(path: Path, strict: bool, as_json: bool) -> int:
 
 
 def _results(path: Path) -> dict[str, list[Problem]]:
-    """Return problems by the place of each package; a package without any has an empty list."""
+    """Return the problems of each package by its path. A valid package has an empty list."""
     if path.is_file() and not path.is_symlink():
         return {str(path): validate_archive(_content(path), path.name)}
     found = validate(path)

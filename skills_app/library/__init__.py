@@ -1,1 +1,1 @@
-"""Skill packages without rows: reading, checking, searching, exporting and unpacking them."""
+"""Read, check, search, export and unpack skill packages, without the database."""

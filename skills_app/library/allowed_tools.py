@@ -1,7 +1,8 @@
-"""The meaning of a skill's `allowed-tools` for Vel's tools.
+"""Map the `allowed-tools` of a skill to Vel's tools.
 
-Packages use the tool names of the product that they were written for. Narrowing helps an agent to
-keep to its task; it is not a security boundary, since the agent may deactivate the skill.
+Skills use the tool names of the product that they were written for. While a skill is active, its
+agent has only the allowed tools. This helps the agent to keep to its task. It is not a security
+boundary, because the agent may deactivate the skill.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ _OTHER_NAMES: dict[str, frozenset[str]] = {
     **dict.fromkeys(("todowrite", "todoread", "skill"), _ALWAYS),
     **dict.fromkeys(("taskcreate", "taskupdate", "tasklist", "taskget"), _ALWAYS),
 }
-"""Names of other products, in lower case. Empty: a tool that is never removed."""
+"""The tools of Vel for each tool name of other products (lower case).
+
+A name with no tools stands for a tool that is never removed.
+"""
 
 NEVER_REMOVED = frozenset(
     {"write_todos", "read_todos", "list_skills", "load_skill", "deactivate_skill"}
@@ -54,9 +58,10 @@ NEVER_REMOVED = frozenset(
 
 
 def tools_named(names: Iterable[str], known: Iterable[str]) -> tuple[frozenset[str], list[str]]:
-    """Return (tools that `names` allow, unknown names). `known` are Vel's own tools.
+    """Return (the tools of Vel that `names` allow, the unknown names).
 
-    `Bash(git:*)` counts as `Bash`: text in parentheses is ignored.
+    `known` are Vel's own tool names. Text in parentheses is ignored: `Bash(git:*)` counts as
+    `Bash`.
     """
     known = frozenset(known)
     tools: set[str] = set()
@@ -75,9 +80,9 @@ def tools_named(names: Iterable[str], known: Iterable[str]) -> tuple[frozenset[s
 
 
 def narrows_to(names: tuple[str, ...] | None, known: Iterable[str]) -> frozenset[str] | None:
-    """Return the tools that a skill allows while it is active; None if it allows all.
+    """Return the tools that a skill with the `allowed-tools` `names` allows; None if it allows all.
 
-    If all names are unknown, they narrow nothing: they are for another product.
+    If all names are unknown, the skill is for another product and allows all tools.
     """
     if names is None:
         return None

@@ -1,7 +1,7 @@
-"""Fields outside of the specification, stored in `metadata` as JSON in a string.
+"""Store fields that the specification does not know in `metadata`, as JSON strings.
 
-The specification allows six fields at the top level and a map of strings to strings in `metadata`.
-Other fields of a head are exported to that map, and imported from it.
+The specification allows six fields at the top level of a SKILL.md, and a map of strings to strings
+in `metadata`. An export writes all other fields to that map, and an import reads them back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from skills_app.library.frontmatter import Value
 from skills_app.library.package import Head
 
 PLAIN = ("version", "author")
-"""Stored unchanged: other programs write these keys too."""
+"""Fields that are stored as they are, because other programs write these keys too."""
 
 CARRIED = {
     "title": "vel-title",
@@ -23,28 +23,31 @@ CARRIED = {
     "tools_required": "vel-tools-required",
     "priority": "vel-priority",
 }
-"""Vel's fields and their keys in `metadata`. `tools_required` never becomes `allowed-tools`: that
-would approve tools which the author only needs.
+"""The key in `metadata` of each field of Vel.
+
+`tools_required` never becomes `allowed-tools`: that would approve tools which the author only
+needs.
 """
 
 EXTRA = "vel-extra"
-"""The unknown fields, as one JSON object of strings."""
+"""The key in `metadata` of all unknown fields, which are one JSON object of strings."""
 
 
 def as_text(value: Value) -> str:
-    """Return a string unchanged, lists and maps as JSON."""
+    """Return a string unchanged, and a list or map as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def carried_metadata(head: Head) -> dict[str, str]:
-    """Return `metadata` for an export of `head`: its own entries and the additional fields."""
+    """Return the `metadata` to export for `head`: its own entries and the fields of this module."""
     metadata = dict(head.metadata)
     for field in PLAIN:
         if text := getattr(head, field):
             metadata[field] = text
     for field, key in CARRIED.items():
         value = getattr(head, field)
-        # Without it, other programs' tags in `metadata` would be read as these.
+        # Write `tags` even if empty: otherwise other programs' `tags` in `metadata` would be read
+        # as Vel's.
         if value or (field == "tags" and "tags" in metadata):
             metadata[key] = json.dumps(value, ensure_ascii=False)
     if head.extra:
@@ -53,7 +56,10 @@ def carried_metadata(head: Head) -> dict[str, str]:
 
 
 def from_json(text: Value) -> Value | None:
-    """Return the value of a stored field, numbers and booleans as text; None for invalid JSON."""
+    """Return the value that `as_text` stored in `text`, None if it is invalid JSON.
+
+    Numbers and booleans are returned as text.
+    """
     try:
         value = json.loads(as_text(text))
     except (ValueError, RecursionError):
@@ -62,7 +68,7 @@ def from_json(text: Value) -> Value | None:
 
 
 def carried_extra(text: Value) -> Mapping[str, str] | None:
-    """Return the unknown fields of an earlier export; None for other content."""
+    """Return the unknown fields that an earlier export wrote to `text`; None for other content."""
     held = from_json(text)
     if isinstance(held, dict) and all(isinstance(value, str) for value in held.values()):
         return {key: as_text(value) for key, value in held.items()}

@@ -1,8 +1,8 @@
-"""Export of a package in the strict form of the specification, for other programs.
+"""Export a package in the strict form of the specification, for other programs.
 
-The result is its files, a directory or an archive. The head is written again from Vel's
-understanding of it, unless it is strict already; the body and all other files stay the same, byte
-for byte.
+The result is a list of files, a directory or an archive. If the YAML at the start of SKILL.md is
+not strict, it is written again from the fields that Vel read. The body and all other files stay the
+same, byte for byte.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from skills_app.settings import SkillSettings
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.]*(?:[ -][A-Za-z0-9_.]+)*")
 _NO_TEXT = frozenset({"false", "n", "no", "null", "off", "on", "true", "y", "yes"})
-"""Words that YAML readers do not read as text."""
+"""Words that YAML readers do not read as text, so an export quotes them."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""The only time in all archives, so that the same files give the same bytes."""
+"""The time of all archive entries, so that the same files give the same bytes."""
 
 
 def export_files(source: Package | Sequence[PackageFile], head: Head) -> list[PackageFile]:
-    """Return the files of `source` with a strict head that has the values of `head`.
+    """Return the files of `source`, with `head` as the fields of SKILL.md in strict form.
 
-    `enabled` is the agent's choice and is not exported. Raises `InvalidSkill` if there is no
-    SKILL.md, or if the head would be too long.
+    `enabled` is not exported, because it is the choice of an agent. Raises `InvalidSkill` if there
+    is no SKILL.md or the head would be too long.
     """
     files = source.files if isinstance(source, Package) else source
     skill = next((file for file in files if file.path == SKILL_FILE), None)
@@ -57,7 +57,10 @@ def export_files(source: Package | Sequence[PackageFile], head: Head) -> list[Pa
 
 
 def head_text(head: Head) -> str:
-    """Return the head of a SKILL.md that strict readers, and Vel, read back as `head`."""
+    """Return `head` as the start of a SKILL.md, with both `---` lines.
+
+    Strict readers, and Vel, read the same values back.
+    """
     fields: dict[str, str] = {"name": head.name, "description": head.description}
     if head.license:
         fields["license"] = head.license
@@ -77,10 +80,11 @@ def head_text(head: Head) -> str:
 
 
 def write_folder(directory: Path, files: Sequence[PackageFile]) -> None:
-    """Create `directory` with all of `files`, or fail. Raises `InvalidSkill` and OSError.
+    """Create the directory `directory` with exactly `files`.
 
-    It must be new or empty, and not a link; its name should be the skill's. The files are written
-    to a sibling directory, which then replaces it in one step.
+    `directory` must be new or empty and not a link. It should have the name of the skill. The files
+    are written to a sibling directory, which then replaces `directory` in one step. Raises
+    `InvalidSkill` or OSError, and then changes nothing.
     """
     _require_paths(files)
     target = Path(os.path.abspath(directory))
@@ -111,9 +115,9 @@ def write_folder(directory: Path, files: Sequence[PackageFile]) -> None:
 
 
 def write_archive(name: str, files: Sequence[PackageFile]) -> bytes:
-    """Return a zip archive (also called `.skill`) with `files` in the directory `name`.
+    """Return a zip archive, also called `.skill`, with `files` in a directory `name`.
 
-    The same files give the same bytes. Raises `InvalidSkill`.
+    The same files give the same bytes. Raises `InvalidSkill` for invalid paths.
     """
     _require_paths(files)
     packed = io.BytesIO()
@@ -128,7 +132,7 @@ def write_archive(name: str, files: Sequence[PackageFile]) -> bytes:
 
 
 def _is_strict(text: str, fields: Mapping[str, object], head: Head) -> bool:
-    """Return whether `text` needs no change: no warnings, and the values of `head`."""
+    """Return whether the SKILL.md `text` is strict already and has the values of `head`."""
     said, problems = read_head(read_skill(text)[0])
     return not problems and said == head and "enabled" not in fields and not strict_problems(text)
 
@@ -138,9 +142,9 @@ def _lines(values: Mapping[str, str]) -> list[str]:
 
 
 def _scalar(text: str) -> str:
-    """Return `text` in YAML, plain if every reader reads it as that text, else in quotes.
+    """Return `text` as a YAML value, in quotes unless every reader would read it as that text.
 
-    `---` is written with an escape: the reference reader would end the head there.
+    `---` is escaped, because the reference reader would end the head there.
     """
     if _PLAIN.fullmatch(text) and text.lower() not in _NO_TEXT:
         return text

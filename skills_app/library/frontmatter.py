@@ -1,8 +1,8 @@
-"""Reading the head of a SKILL.md.
+"""Read the head of a SKILL.md: the YAML between its first two `---` lines.
 
-The YAML is read as strings, lists and maps only, without anchors, aliases, tags or duplicate keys:
-a few hundred bytes of aliases are enough to hang a reader that expands them. It is read from the
-parser's events, so that depth and number are checked before any value is built.
+Values are strings, lists and maps. Anchors, aliases, tags and duplicate keys are refused: a few
+hundred bytes of aliases are enough to hang a reader that expands them. Depth and number of values
+are checked on the parser's events, before any value is built.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Value: TypeAlias = "str | list[Value] | dict[str, Value]"
 
 MAX_DEPTH = 16
 MAX_VALUES = 1_500
-"""Names and texts; the longest public head has 160."""
+"""The maximum number of names and texts in a head. The longest public head has 160."""
 _MAX_TOLD = 300
 _HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def split_skill(text: str) -> tuple[str, str]:
-    """Return (the YAML between the two lines ---, the body) of a SKILL.md, both unchanged.
+    """Return (the YAML between the `---` lines, the body) of the SKILL.md `text`, both unchanged.
 
-    Raises `InvalidSkill`.
+    Raises `InvalidSkill` if `text` has no head or the head is too long.
     """
     limit = SkillSettings.now().HEAD_BYTES
     if not re.match(r"\ufeff?---[ \t]*\r?\n", text):
@@ -49,9 +49,9 @@ def split_skill(text: str) -> tuple[str, str]:
 
 
 class SkillHandler(YAMLHandler):
-    """The handler of python-frontmatter for these heads: `loads(text, handler=SkillHandler())`.
+    """Let python-frontmatter read these heads: `loads(text, handler=SkillHandler())`.
 
-    Its `parse` and `loads` strip the body; `read_skill` keeps every byte of it.
+    `parse` and `loads` of python-frontmatter strip the body. `read_skill` keeps every byte of it.
     """
 
     def split(self, text: str) -> tuple[str, str]:
@@ -65,7 +65,7 @@ _HANDLER = SkillHandler()
 
 
 def read_skill(text: str) -> tuple[dict[str, Value], str]:
-    """Return (the head's fields, the body) of a SKILL.md. Raises `InvalidSkill`."""
+    """Return (the fields of the head, the body) of the SKILL.md `text`. Raises `InvalidSkill`."""
     head, body = _HANDLER.split(text)
     fields = _HANDLER.load(head)
     if fields == "":
@@ -76,7 +76,7 @@ def read_skill(text: str) -> tuple[dict[str, Value], str]:
 
 
 class _Map:
-    """A map during parsing: `key` has no value yet."""
+    """A map during parsing. `key` is the key that has no value yet."""
 
     def __init__(self) -> None:
         self.values: dict[str, Value] = {}
@@ -103,7 +103,7 @@ class _List:
 
 
 def events_of(head: str) -> Iterator[yaml.Event]:
-    """Yield the parser's events for the YAML `head`. Raises `InvalidSkill`."""
+    """Yield the YAML parser's events for `head`. Raises `InvalidSkill` for invalid YAML."""
     try:
         yield from yaml.parse(head, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
@@ -115,7 +115,7 @@ def events_of(head: str) -> Iterator[yaml.Event]:
 
 
 def _document(head: str) -> Value:
-    """Return the one document in `head`; "" for none."""
+    """Return the value of the only YAML document in `head`, "" if there is none."""
     result: Value = ""
     opened: list[_Map | _List] = []
     documents = values = 0
@@ -156,7 +156,7 @@ def _require_plain(event: yaml.NodeEvent) -> None:
 
 
 def compose_skill(fields: dict[str, Value], body: str) -> str:
-    """Return a SKILL.md with this head and body. `read_skill` gives the same fields back."""
+    """Return a SKILL.md with the given fields and body. `read_skill` reads the same fields back."""
     head = yaml.safe_dump(fields, allow_unicode=True, sort_keys=False, width=10_000)
     return f"---\n{head}---\n\n{body.strip()}\n"
 
@@ -168,7 +168,7 @@ def recompose_skill(
     description: str | None = None,
     instructions: str | None = None,
 ) -> str:
-    """Return `text` with the given values replaced; its other fields stay.
+    """Return the SKILL.md `text` with the given values replaced. All other fields stay.
 
     Raises `InvalidSkill` if `text` has no head.
     """

@@ -1,4 +1,4 @@
-"""The meaning of the fields of a SKILL.md: lenient towards all spellings in use."""
+"""Interpret the fields of a SKILL.md. All spellings that public skills use are accepted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skills_app.library.problems import TOO_LONG, Problem, error, warning
 from skills_app.settings import SkillSettings
 
 STANDARD = ("allowed-tools", "compatibility", "description", "license", "metadata", "name")
-"""The specification's fields: an export has no others at the top level."""
+"""The fields of the specification. An export has no other fields at the top level."""
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,6}")
@@ -24,9 +24,9 @@ _NO = frozenset({"false", "no", "off", "0"})
 def read_head(
     fields: Mapping[str, Value], *, fallback_name: str | None = None
 ) -> tuple[Head | None, list[Problem]]:
-    """Return (the head, all problems). The head is None if there is an error.
+    """Return (the head with normalised values, all problems). The head is None after an error.
 
-    `fallback_name` is the directory's name, for a head without one.
+    `fallback_name` is the directory's name, for a head without a name.
     """
     reader = _Reader(fields)
     head = reader.read(fallback_name)
@@ -34,7 +34,10 @@ def read_head(
 
 
 class _Reader:
-    """Removes one field after another from `left`; the rest is unknown."""
+    """Reads one field after another.
+
+    Each read field leaves `left`; the remaining ones are unknown.
+    """
 
     def __init__(self, fields: Mapping[str, Value]) -> None:
         self.left = dict(fields)
@@ -115,7 +118,10 @@ class _Reader:
         return self._within("description", value.strip(), self.limits.DESCRIPTION_CHARACTERS)
 
     def _within(self, field: str, text: str, limit: int) -> str:
-        """Return the text, or the sentences of it that fit: public skills exceed the limit."""
+        """Return `text`, or only the sentences that fit in `limit` characters, with a warning.
+
+        Public skills exceed the limit of the specification.
+        """
         if len(text) <= limit:
             return text
         kept = first_sentences(text, limit)
@@ -130,12 +136,12 @@ class _Reader:
         return as_text(self.left.pop(field, "")).strip()
 
     def _plain(self, field: str) -> str:
-        """Return a text from the top level or from `metadata`. The top level wins."""
+        """Return the text of `field` from the top level, or else from `metadata`."""
         carried = as_text(self.metadata.pop(field, "")).strip()
         return self._text(field) or carried
 
     def _own(self, field: str, otherwise: Value | None = None) -> Value | None:
-        """Return the value of one of Vel's fields, by default `otherwise`."""
+        """Return the value of `field`, which only Vel knows; `otherwise` if it is missing."""
         carried = self.metadata.pop(CARRIED[field], None)
         for spelling in (field, field.replace("_", "-")):
             if spelling in self.left:
@@ -149,11 +155,11 @@ class _Reader:
         return value
 
     def _phrases(self, field: str, value: Value | None) -> tuple[str, ...]:
-        """Return texts that may contain spaces."""
+        """Return the items of a field whose items may contain spaces."""
         return self._items(field, [*split_commas(value)] if isinstance(value, str) else value)
 
     def _requires(self) -> tuple[str, ...]:
-        """Return names of skills, normalised like these."""
+        """Return the names of the required skills, normalised."""
         names = map(normalise_name, self._items("requires", self._own("requires")))
         return tuple(dict.fromkeys(name for name in names if name))
 
@@ -173,7 +179,10 @@ class _Reader:
         return items
 
     def _set_aside(self, field: str, value: Value, wanted: str) -> None:
-        """Keep a field that some packages use with another meaning, and add a warning."""
+        """Keep `value` as an unknown field, with a warning, because it is not `wanted`.
+
+        Some packages use names of Vel's fields with another meaning.
+        """
         self.extra[field] = as_text(value)
         self._warn(field, f"{field} is not {wanted}: it is kept, but not used.")
 
@@ -212,7 +221,7 @@ class _Reader:
         return value not in _NO
 
     def _all_extra(self) -> dict[str, str]:
-        """Return the unknown fields, including those of an earlier export."""
+        """Return all unknown fields, including those of an earlier export."""
         carried = self.metadata.pop(EXTRA, None)
         if carried is not None:
             held = carried_extra(carried)
@@ -223,7 +232,10 @@ class _Reader:
         return {**self.extra, **{key: as_text(value) for key, value in self.left.items()}}
 
     def _require_printable(self, head: Head) -> None:
-        """Refuse escapes of YAML and JSON that no database, terminal or UTF-8 accepts."""
+        """Add an error if a text has characters that databases, terminals or UTF-8 refuse.
+
+        They can only come from escapes in YAML or JSON.
+        """
         if any(_UNPRINTABLE.search(text) for text in _texts(head.as_json())):
             self._error(
                 "characters",
@@ -251,7 +263,10 @@ _SENTENCE_END = re.compile(r"[.!?]\s")
 
 
 def first_sentences(text: str, limit: int) -> str:
-    """Return the sentences that fit in `limit` characters, or else the words, with an ellipsis."""
+    """Return the first sentences of `text` that fit in `limit` characters.
+
+    If they are less than half of that, the result has words and an ellipsis instead.
+    """
     beginning = text[: limit + 1]
     ends = [found.start() + 1 for found in _SENTENCE_END.finditer(beginning)]
     if ends and ends[-1] >= limit // 2:
@@ -264,19 +279,19 @@ _SEPARATORS = re.compile(r"[,\s]")
 
 
 def split_commas(text: str) -> list[str]:
-    """Split phrases at commas and line ends."""
+    """Return the parts of `text` between commas and line ends."""
     return [part.strip() for part in re.split(r"[,\n]", text) if part.strip()]
 
 
 def split_words(text: str) -> list[str]:
-    """Split names at commas and white space."""
+    """Return the parts of `text` between commas and white space."""
     return [part for part in re.split(r"[,\s]+", text) if part]
 
 
 def split_tools(text: str) -> list[str] | None:
-    """Split patterns of tools such as `Read, Bash(git add:*)`.
+    """Return the patterns in a list of tools such as `Read, Bash(git add:*)`.
 
-    Splits at commas and white space outside of parentheses. Returns None for an unmatched
+    Commas and white space separate patterns, except in parentheses. Returns None for an unmatched
     parenthesis.
     """
     items: list[str] = []

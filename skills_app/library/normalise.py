@@ -1,4 +1,4 @@
-"""One spelling for the name of each skill."""
+"""Normalise skill names, so that each skill has one spelling."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from skills_app.settings import SkillSettings
 
 _HYPHENS = re.compile(r"-+")
 _MAX_ROUNDS = 8
-"""Lower-casing and NFKC undo each other once or twice, never more often."""
+"""Lower-casing and NFKC undo each other once or twice, never more often than this."""
 
 
 def normalise_name(raw: str) -> str:
-    """Return `raw` as the name of a skill, "" if no part of it is usable.
+    """Return `raw` as a valid skill name, "" if nothing usable is left.
 
-    NFKC, lower-case; letters and digits of any script; all other characters become a single inner
-    hyphen, so that "PDF Processing" is `pdf-processing`. Marks on letters and characters without a
-    shape are removed. The length is not checked.
+    The result is in NFKC and lower case and has only letters and digits of any script. Other
+    characters become single hyphens inside the name: "PDF Processing" is `pdf-processing`. Accents
+    that are separate characters, and invisible characters, are removed. The length is not checked.
     """
     name = raw
     for _ in range(_MAX_ROUNDS):
@@ -33,9 +33,10 @@ def normalise_name(raw: str) -> str:
 
 
 def read_name(given: str, fallback: str | None) -> tuple[str, list[Problem]]:
-    """Return (the name, its problems) from a head's field, or else from the directory's name.
+    """Return (the normalised name, its problems).
 
-    The name is "" if there is an error.
+    The name comes from `given`, the field of the head, or else from `fallback`, the directory's
+    name. After an error it is "".
     """
     said = given.strip()
     if not said:
@@ -82,7 +83,7 @@ def _unusable(said: str, name: str) -> Problem | None:
 
 
 def _not_as_written(said: str, name: str) -> Problem:
-    """Return all problems that the reference validator would report for `said`."""
+    """Return one warning with everything that the reference validator would report for `said`."""
     text = normal_form("NFKC", said)
     limit = SkillSettings.now().NAME_CHARACTERS
     wrong = []

@@ -1,4 +1,4 @@
-"""A skill package in memory: its files, and the values of its SKILL.md."""
+"""A skill package in memory: its files and the values of its SKILL.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ SKILL_FILE = "SKILL.md"
 
 @dataclass(frozen=True, slots=True)
 class PackageFile:
-    """`path` is relative, with `/`, and has been checked. `executable`: by its source's mode."""
+    """One file of a package.
+
+    `path` is relative to the package, with `/`, and has been checked. `executable` is the mode in
+    the source.
+    """
 
     path: str
     data: bytes
@@ -27,10 +31,10 @@ class PackageFile:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The fields of a SKILL.md, as Vel understands them.
+    """The fields of a SKILL.md, as Vel reads them.
 
     `name` is normalised. `allowed_tools` is None without the field, which differs from an empty
-    list. `extra` holds unknown top-level fields, as text, so that an export keeps them.
+    list. `extra` has the unknown top-level fields as text, so that an export keeps them.
     """
 
     name: str
@@ -51,12 +55,12 @@ class Head:
     extra: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields for `SkillVersion.head`."""
+        """Return the fields as JSON for `SkillVersion.head`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Head:
-        """Reverse `as_json`, with lists as tuples again."""
+        """Return the head that `as_json` stored. Lists become tuples again."""
         fields: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()
         }
@@ -65,10 +69,10 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package that may be stored: it has no problem of severity `error`.
+    """A valid package: it has no problem of severity `error` and may be stored.
 
-    `text` is the whole SKILL.md, `body` the part after the head. `files` are all files, including
-    SKILL.md, in the order of their paths. `problems` are warnings.
+    `text` is the whole SKILL.md, `body` the part after the head. `files` has all files, including
+    SKILL.md, sorted by path. `problems` has the warnings.
     """
 
     head: Head
@@ -83,14 +87,15 @@ class Package:
 
     @property
     def size(self) -> int:
-        """Return the bytes of all files."""
+        """Return the total size of all files in bytes."""
         return sum(len(file.data) for file in self.files)
 
 
 def hash_files(files: Iterable[tuple[str, bool, str]]) -> str:
-    """Return the SHA-256 (hex) over (path, executable, SHA-256 of the bytes) of all files.
+    """Return the content hash of a package: SHA-256 in hex of all its files.
 
-    Any changed byte, name or mode gives another hash. Paths contain no newline.
+    Each file is (path, executable, SHA-256 of its bytes). A change of any byte, name or mode
+    changes the hash. Paths must not contain newlines.
     """
     lines = sorted(f"{path}\n{int(executable)} {digest}\n" for path, executable, digest in files)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

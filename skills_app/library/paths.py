@@ -1,4 +1,4 @@
-"""Check paths in packages: each must have one spelling, the same on every system.
+"""Check the paths in a package: each must have one spelling, the same on every system.
 
 Files that tools leave in directories and archives are omitted with a warning. One reason: compiled
 Python next to a script would run instead of the script that a reviewer has read.
@@ -23,13 +23,13 @@ _DEVICE = re.compile(
 )
 """Names that Windows reserves for devices, with any extension."""
 _CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Controls, marks of direction and of joining, halves of characters, separators of lines."""
+"""Unicode categories of controls, marks of direction, surrogates and separators."""
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Letters and symbols without ink."""
+"""Letters and symbols that are drawn as blanks."""
 
 
 def path_problems(paths: Sequence[str]) -> list[Problem]:
-    """Return all problems of the `paths` of one package, relative and with `/`."""
+    """Return all problems of `paths`, the relative paths of one package, with `/`."""
     problems = []
     right = []
     for path in paths:
@@ -38,18 +38,18 @@ def path_problems(paths: Sequence[str]) -> list[Problem]:
             problems.append(error("path", wrong, shown_path(path)))
         else:
             right.append(path)
-    # Only short paths: some characters become eighteen when they are folded.
+    # Compare only valid paths, which are short: one character can become eighteen when folded.
     return problems + _collisions(right)
 
 
 def shown_path(path: str) -> str:
-    """Return `path` for a message: short, halves of characters as escapes."""
+    """Return `path` for a message: shortened, with surrogates as escapes."""
     text = path[:_MAX_SHOWN].encode("utf-8", "backslashreplace").decode()
     return f"{text}…" if len(path) > _MAX_SHOWN else text
 
 
 def wrong_path(path: str) -> str:
-    """Return why `path` is invalid for a file in a package; "" if it is valid."""
+    """Return why `path` is invalid for a file in a package, "" if it is valid."""
     limits = SkillSettings.now()
     if len(path) > limits.PATH_CHARACTERS:
         return f"The path is longer than {limits.PATH_CHARACTERS} characters: shorten it."
@@ -59,7 +59,10 @@ def wrong_path(path: str) -> str:
 
 
 def unsafe_path(path: str) -> str:
-    """Return why systems could disagree about `path`, of any length; "" if they agree."""
+    """Return why operating systems could disagree about `path`, "" if they agree.
+
+    The length is not checked.
+    """
     if not path or path.startswith("/"):
         return "The path is empty or absolute: give it relative to the package."
     names = path.split("/")
@@ -88,7 +91,10 @@ def _wrong_name(name: str) -> str:
 
 
 def _collisions(paths: Sequence[str]) -> list[Problem]:
-    """Return problems of paths that only differ in case or composition, or are also directories."""
+    """Return an error for each path that differs from another only in case or Unicode composition.
+
+    Paths that occur twice, and files with the path of a directory, are errors too.
+    """
     problems = [
         error("collision", "The path occurs more than once: keep one.", shown_path(path))
         for path, count in Counter(paths).items()
@@ -126,7 +132,7 @@ def is_device(name: str) -> bool:
 
 
 def has_invisible(text: str) -> bool:
-    """Return whether a name has characters that are invisible or end a line. Spaces are allowed."""
+    """Return whether `text` has characters that are invisible or end a line. Spaces are allowed."""
     if text.isascii():
         return not text.isprintable()
     return any(
@@ -152,7 +158,7 @@ _FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
 
 def is_junk(name: str) -> bool:
-    """Return whether a file or a directory of this name (no path) is omitted."""
+    """Return whether a file or directory called `name` (no path) is left out of packages."""
     return (
         name in _DIRECTORIES
         or name in _FILES
@@ -162,7 +168,7 @@ def is_junk(name: str) -> bool:
 
 
 def junk_problems(paths: Iterable[str]) -> list[Problem]:
-    """Return one warning with the names of omitted files."""
+    """Return a list with one warning that names the omitted files; [] if there are none."""
     left_out = sorted(paths)
     if not left_out:
         return []

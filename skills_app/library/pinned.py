@@ -1,4 +1,4 @@
-"""A skill of a run, the same from the run's start to its end."""
+"""A skill at a fixed version, which a run keeps from its start to its end."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from skills_app.library.package import Head
 
 MOUNT = "/sandbox/skills"
-"""Where commands and file tools find the packages, each in a directory with its name."""
+"""The directory in the sandbox with one subdirectory for each skill."""
 MOUNTS = (MOUNT, "/skills")
-"""The second place is for packages of other products, which expect it."""
+"""All directories with the skills. Packages for other products expect the second one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,15 @@ class PinnedSkill:
 
     @property
     def directory(self) -> str:
-        """Return the directory of its files in the sandbox."""
+        """Return the directory of the skill's files in the sandbox."""
         return f"{MOUNT}/{self.name}"
 
 
 def with_requirements(name: str, skills: Mapping[str, PinnedSkill]) -> list[PinnedSkill]:
-    """Return the skill `name` after all its requirements, each once. Raises `UnmetRequirement`."""
+    """Return the skill `name`, preceded by all skills that it requires, each once.
+
+    Raises `UnmetRequirement`.
+    """
     required = {key: skill.head.requires for key, skill in skills.items()}
     return [skills[found] for found in in_order(name, required)]
 
@@ -45,14 +48,14 @@ def by_name(skills: Iterable[PinnedSkill]) -> dict[str, PinnedSkill]:
 
 
 class UnmetRequirement(Exception):
-    """A required skill is missing, or a skill requires, in a circle, itself."""
+    """A required skill is missing, or skills require each other in a circle."""
 
 
 def in_order(name: str, required: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return `name` after all its requirements, each once. `required` has all existing skills.
+    """Return `name`, preceded by the names of all skills that it requires, each once.
 
-    Takes time in proportion to the requirements, without recursion: chains may be long. Raises
-    `UnmetRequirement`.
+    `required` maps each existing skill to the skills that it requires. The search uses no
+    recursion, because chains may be long. Raises `UnmetRequirement`.
     """
     order: dict[str, None] = {}
     path: dict[str, None] = {name: None}
@@ -75,9 +78,10 @@ def in_order(name: str, required: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def requiring(name: str, required: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return the skills of `required` that require `name`, without those that it requires itself.
+    """Return the skills that require `name`, except those that `name` itself requires.
 
-    Otherwise no skill of a circle could be deactivated.
+    `required` maps each skill to the skills that it requires. With the exception, a skill of a
+    circle can be deactivated.
     """
     below = {name}
     left = [name]

@@ -1,4 +1,4 @@
-"""The problems of a package, as a list: all together, each with its fix."""
+"""The problems of a package. All are reported together, each with its fix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sandbox.errors import AgentError
 
 
 class Severity(StrEnum):
-    """`error`: the package is refused. `warning`: it is accepted, and repaired on export."""
+    """An `error` refuses the package. A `warning` accepts it, and an export repairs the problem."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -18,9 +18,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem. `path` is relative to the package, "" for the package itself.
+    """One problem of a package.
 
-    `code` is a stable word for programs; users may see `message`, which includes the fix.
+    `path` is relative to the package, "" for the package itself. `code` is a stable word for
+    programs. `message` contains the fix and may be shown to users.
     """
 
     severity: Severity
@@ -33,21 +34,21 @@ class Problem:
 
 
 def error(code: str, message: str, path: str = "") -> Problem:
-    """Return a reason to refuse the package."""
+    """Return a problem that refuses the package."""
     return Problem(Severity.ERROR, code, message, path)
 
 
 def warning(code: str, message: str, path: str = "") -> Problem:
-    """Return a problem that is accepted, and repaired on export."""
+    """Return a problem that is accepted and that an export repairs."""
     return Problem(Severity.WARNING, code, message, path)
 
 
 TOO_LONG = "too_long"
-"""A field is longer than the specification allows. An import shortens it."""
+"""The code of a field that is longer than the specification allows. An import shortens it."""
 
 
 def strictly(problems: Sequence[Problem]) -> list[Problem]:
-    """Return `problems`, with errors instead of warnings if only an import repairs them."""
+    """Return `problems`, with too long fields as errors, because only an import shortens fields."""
     return [
         replace(problem, severity=Severity.ERROR) if problem.code == TOO_LONG else problem
         for problem in problems
@@ -55,13 +56,16 @@ def strictly(problems: Sequence[Problem]) -> list[Problem]:
 
 
 class SkillRefused(AgentError):
-    """The base class. Users may see the message; `code` is a stable word for programs."""
+    """The base class of the exceptions for skills.
+
+    Users may see the message. `code` is a stable word for programs.
+    """
 
     code = "refused"
 
 
 class InvalidSkill(SkillRefused):
-    """It is not a valid skill. `problems` are all its problems.
+    """The skill is not valid. `problems` has all its problems.
 
     >>> try:
     ...     load_skill("./nothing")
@@ -78,6 +82,6 @@ class InvalidSkill(SkillRefused):
 
 
 class SkillChanged(SkillRefused):
-    """The skill is not at the version that the change builds on."""
+    """The skill has changed since the version that the request is based on."""
 
     code = "stale"

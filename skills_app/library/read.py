@@ -1,10 +1,11 @@
-"""Read a package from its files, with all problems together.
+"""Read a package from its files, and report all problems together.
 
-Sources check the size limits of a package while they read it.
+The callers check the size limits while they read the files.
 
 A SKILL.md in a subdirectory is a plain file of the package, not another skill. Public packages have
-them as templates, examples and chapters (17 of 4,136). Other programs find every SKILL.md in a
-directory, so this file could replace a skill of its name. The name of a known skill is refused.
+such files as templates, examples and chapters (17 of 4,136). Other programs find every SKILL.md in
+a directory, so such a file could replace a skill of the same name there. If it has the name of a
+known skill, the package is refused.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def read_package(
 ) -> tuple[Package | None, list[Problem]]:
     """Return (the package, all problems). The package is None if a problem is an error.
 
-    `files` are those of one package with their paths in it; `skill.md` counts as SKILL.md.
-    `directory_name` is the name of the package's directory, if there is one. `taken` are names of
-    other skills, which no SKILL.md inside the package may have.
+    `files` are the files of one package; `skill.md` counts as SKILL.md. `directory_name` is the
+    name of the package's directory, if there is one. `taken` are names of other skills, which no
+    SKILL.md in a subdirectory may have.
     """
     problems = limit_problems(files)
     named, found = _with_skill_file(files)
@@ -64,7 +65,10 @@ def read_package(
 
 
 def read_text(text: str) -> Package:
-    """Return a skill that is only a SKILL.md. Raises `InvalidSkill` with all problems."""
+    """Return the package that consists of the SKILL.md `text` alone.
+
+    Raises `InvalidSkill` with all problems.
+    """
     try:
         data = text.encode()
     except UnicodeEncodeError:
@@ -74,7 +78,7 @@ def read_text(text: str) -> Package:
 
 
 def body_of(text: str) -> str:
-    """Return the part of a stored SKILL.md after its head; all of it without a head."""
+    """Return the part of a SKILL.md after its head, the whole `text` if it has no head."""
     try:
         return split_skill(text)[1]
     except InvalidSkill:
@@ -84,9 +88,10 @@ def body_of(text: str) -> str:
 def require_package(
     package: Package | None, problems: Sequence[Problem], *, strict: bool = False
 ) -> Package:
-    """Return `package`, or raise `InvalidSkill` with `problems`.
+    """Return `package`, or raise `InvalidSkill` with `problems` if there is none.
 
-    `strict`: for a skill that its author has just written, who can shorten long fields.
+    `strict` also refuses fields that are too long. Use it for a skill that its author has just
+    written and can shorten.
     """
     found = strictly(problems) if strict else list(problems)
     if package is None or errors_of(found):
@@ -95,7 +100,7 @@ def require_package(
 
 
 def refused(problems: Sequence[Problem]) -> InvalidSkill:
-    """Return the exception for `problems`: the message contains up to ten errors."""
+    """Return the exception for `problems`. Its message has at most ten errors."""
     errors = errors_of(problems)
     told = " ".join(str(problem) for problem in errors[:_MAX_TOLD])
     if len(errors) > _MAX_TOLD:
@@ -104,7 +109,7 @@ def refused(problems: Sequence[Problem]) -> InvalidSkill:
 
 
 def _with_skill_file(files: Sequence[PackageFile]) -> tuple[list[PackageFile], list[Problem]]:
-    """Return the files, with SKILL.md under the name in the specification."""
+    """Return (the files with a `skill.md` renamed to SKILL.md, the problems of that)."""
     paths = {file.path for file in files}
     lower = SKILL_FILE.lower()
     if SKILL_FILE in paths:
@@ -143,18 +148,18 @@ def _directory_problems(head: Head, directory: str | None) -> list[Problem]:
 
 
 def is_skill_file(name: str) -> bool:
-    """Return whether `name` (no path) is the file that makes a directory a package."""
+    """Return whether `name` (no path) is that of the file which makes a directory a package."""
     return name in (SKILL_FILE, SKILL_FILE.lower())
 
 
 def file_limit(path: str) -> int:
-    """Return the most bytes that the file `path` of a package may have."""
+    """Return the maximum size of the file `path` of a package in bytes."""
     limits = SkillSettings.now()
     return limits.BODY_BYTES if is_skill_file(path) else limits.FILE_BYTES
 
 
 def limit_problems(files: Sequence[PackageFile]) -> list[Problem]:
-    """Return the limits that `files` exceed."""
+    """Return an error for each limit that `files` exceed."""
     limits = SkillSettings.now()
     problems = [
         file_too_large(file.path) for file in files if len(file.data) > file_limit(file.path)
@@ -192,9 +197,9 @@ _BUILT_IN = Path(__file__).parents[1] / "builtin"
 def nested_problems(
     files: Sequence[PackageFile], name: str, taken: Collection[str] = ()
 ) -> list[Problem]:
-    """Return problems of the files called SKILL.md in subdirectories of the package `name`.
+    """Return the problems of files called SKILL.md in subdirectories of the package `name`.
 
-    `taken` are names of other skills; the built-in ones always count.
+    `taken` are names of other skills. The names of built-in skills are always taken.
     """
     known = (set(taken) | built_in_names()) - {name}
     problems, harmless = [], []
@@ -230,12 +235,12 @@ def nested_problems(
 
 @cache
 def built_in_names() -> frozenset[str]:
-    """Return the names of the skills of this release."""
+    """Return the names of the built-in skills of this release."""
     return frozenset(path.parent.name for path in _BUILT_IN.glob(f"*/{SKILL_FILE}"))
 
 
 def _names(file: PackageFile) -> tuple[str, str]:
-    """Return the names that other programs may give it: from its directory, and from its head."""
+    """Return the names that other programs may give a nested SKILL.md: (by directory, by head)."""
     directory = normalise_name(PurePosixPath(file.path).parent.name)
     try:
         fields, _ = read_skill(file.data[:100_000].decode(errors="replace"))

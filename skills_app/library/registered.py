@@ -1,4 +1,4 @@
-"""The skills of a registry for the tools of skills, and for the agents of a program."""
+"""Offer the skills of a registry to the tools for skills and to the agents of a program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skills_app.settings import SkillSettings
 
 
 class RegistryShelf(Shelf):
-    """The skills of a registry that are on."""
+    """The enabled skills of a registry, for the tools for skills."""
 
     def __init__(self, registry: SkillRegistry) -> None:
         self._registry = registry
@@ -48,9 +48,9 @@ def _pinned(skill: Skill) -> PinnedSkill:
 
 
 class RegisteredSkills(os.PathLike[str]):
-    """The directory of a program's registered skills, written when its path is needed.
+    """The directory of the skills that a program registered. It is written when its path is needed.
 
-    It depends on their contents only, so that runs with the same skills share it.
+    The path depends only on the contents, so runs with the same skills share the directory.
     """
 
     def __init__(self, registry: SkillRegistry) -> None:
@@ -75,7 +75,7 @@ class RegisteredSkills(os.PathLike[str]):
 
 
 def _files(skill: Skill) -> list[PackageFile]:
-    """Return the files of its package."""
+    """Return the files of the skill's package."""
     if skill.path is not None:
         package = read_folder(Path(skill.path).parent)
         if package.head.name == skill.name and package.body == skill.content:
@@ -86,7 +86,10 @@ def _files(skill: Skill) -> list[PackageFile]:
 
 
 def check_registered(registry: SkillRegistry) -> None:
-    """Raise `InvalidSkill` for a registered skill that no agent could have."""
+    """Check the registered skills as an agent would.
+
+    Raises `InvalidSkill` for the first invalid one.
+    """
     for skill in registry.registered():
         package, problems = read_package(_files(skill), skill.name)
         if package is None:

@@ -1,4 +1,4 @@
-"""Find, choose and activate the skills of some directories in a script, without a database.
+"""Find, choose and activate skills from directories in a script, without a database.
 
 from skills_app.library.registry import SkillRegistry
 
@@ -42,11 +42,12 @@ Skills = list[Skill]
 
 
 class SkillRegistry:
-    """Skills by name. A skill of a directory replaces a built-in one; of two directories, the first
-    keeps the name. `register` replaces any.
+    """Find, choose and activate skills by name.
 
-    `problems` are the reasons why skills were not loaded. A skill with `enabled: false` is listed,
-    but is not found, suggested or activated.
+    A skill from a directory replaces a built-in one with the same name. If two directories have a
+    skill with the same name, the first one is used. `register` replaces any skill. `problems` has
+    the reasons why skills were not loaded. A skill with `enabled: false` is listed, but not found,
+    suggested or activated.
 
     >>> registry = SkillRegistry()
     >>> registry.get("Reporting").name
@@ -75,9 +76,9 @@ class SkillRegistry:
             self.load_from_directory(directory)
 
     def load_from_directory(self, path: str | Path) -> Skills:
-        """Load and return the skills of `path`.
+        """Load the skills in the directory `path` and return them.
 
-        `problems` and the log have the reasons for omitted ones.
+        `problems` and the log have the reasons for skills that were left out.
         """
         skills, problems = load_skills(_directory("path", path))
         self.problems += problems
@@ -98,11 +99,14 @@ class SkillRegistry:
 
     @property
     def skills(self) -> dict[str, Skill]:
-        """The skills by name."""
+        """Return all skills by name."""
         return dict(self._skills)
 
     def register(self, skill: Skill) -> None:
-        """Add a skill, or replace the one of its name. Raises `InvalidSkill` for a bad name."""
+        """Add a skill, or replace the skill of the same name.
+
+        Raises `InvalidSkill` if the name has no letters or digits.
+        """
         if not isinstance(skill, Skill):
             raise InvalidSkill(f"skill must be a Skill, got {skill!r:.80}.")
         name = normalise_name(skill.name)
@@ -112,7 +116,10 @@ class SkillRegistry:
         self._registered.add(name)
 
     def get(self, name: str) -> Skill | None:
-        """Return a skill by name, in any spelling: "PDF Processing" is pdf-processing."""
+        """Return the skill `name`, None if there is none.
+
+        "PDF Processing" finds `pdf-processing`.
+        """
         return self._skills.get(name) or self._skills.get(normalise_name(name))
 
     def list_skills(self) -> list[Listed]:
@@ -134,17 +141,18 @@ class SkillRegistry:
     get_all = list
 
     def registered(self) -> Skills:
-        """Return the skills that are on and were added after the registry was made."""
+        """Return the enabled skills that were added with `register`."""
         return [skill for skill in self._on() if skill.name in self._registered]
 
     def scores(self, query: str) -> dict[str, float]:
-        """Return the score of each skill that is on, 0 to 1, best first."""
+        """Return the score of each enabled skill for `query`, from 0 to 1, best first."""
         return {match.name: match.score for match in self._ranked(query)}
 
     def search(self, query: str) -> Skills:
-        """Return the skills that match `query`, best first; all that are on for an empty query.
+        """Return the enabled skills that match `query`, best first.
 
-        Always includes skills whose name, description or a tag contains the exact query.
+        An empty query matches all. Skills whose name, description or tag contains the exact query
+        are always included.
         """
         text = fold(query).strip()
         if not text:
@@ -159,27 +167,28 @@ class SkillRegistry:
         return [self._skills[name] for name in found]
 
     def find_skill(self, query: str, threshold: float = THRESHOLD) -> Skill | None:
-        """Return the skill that matches `query` best, None if none has a score of `threshold`."""
+        """Return the skill that matches `query` best, None if none has the score `threshold`."""
         ranked = self._ranked(query)
         if not ranked or ranked[0].score < threshold or not ranked[0].score:
             return None
         return self._skills[ranked[0].name]
 
     def find_skills_by_tag(self, tag: str) -> Skills:
-        """Return the skills that are on and have this tag, in any case."""
+        """Return the enabled skills with the tag `tag`, in any case."""
         wanted = tag.strip().casefold()
         return [s for s in self._on() if wanted in (have.strip().casefold() for have in s.tags)]
 
     def match_triggers(self, text: str) -> Skills:
-        """Return the skills that are on and have a trigger in `text`, by priority, then by name."""
+        """Return the enabled skills with a trigger in `text`, by priority, then by name."""
         message = Message.of(text)
         found = [skill for skill in self._on() if matching(skill.triggers, message) is not None]
         return sorted(found, key=lambda skill: (-skill.priority, skill.name))
 
     def activate(self, name: str) -> bool:
-        """Activate a skill and its requirements. Return whether all of them exist and are on.
+        """Activate a skill and the skills that it requires. Return whether this was possible.
 
-        After False, nothing has changed; this includes skills that require each other in a circle.
+        Returns False, and changes nothing, if one of them is missing or disabled, or if they
+        require each other in a circle.
         """
         skill = self.get(name)
         if skill is None or not skill.enabled:
@@ -192,9 +201,10 @@ class SkillRegistry:
         return True
 
     def deactivate(self, name: str) -> bool:
-        """Deactivate a skill. Return whether it was active and no active skill requires it.
+        """Deactivate a skill. Return whether this was possible.
 
-        After False, nothing has changed.
+        Returns False, and changes nothing, if the skill is not active or an active skill requires
+        it.
         """
         skill = self.get(name)
         if skill is None or skill.name not in self._active:
@@ -205,7 +215,6 @@ class SkillRegistry:
         return True
 
     def deactivate_all(self) -> None:
-        """Deactivate all skills."""
         self._active.clear()
 
     def get_active(self) -> Skills:

@@ -1,6 +1,6 @@
-"""The origin of a skill as a word in its row. Names are unique in a scope.
+"""Represent the origin of a skill as a word in its row. Names are unique within a scope.
 
-If two scopes of an agent have a name, the scope that is first here keeps it.
+If an agent has a name from two scopes, it uses the skill of the scope that comes first here.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ _AGENT = "agent:"
 
 
 def directory_scope(path: str) -> str:
-    """Return the scope of skills that are read from a directory of the host."""
+    """Return the scope of the skills in the directory `path` of the host."""
     return f"{_DIRECTORY}{path}"
 
 
 def agent_scope(agent_id: str) -> str:
-    """Return the scope of skills that one agent owns."""
+    """Return the scope of the skills that the agent owns."""
     return f"{_AGENT}{agent_id}"
 
 
@@ -26,9 +26,9 @@ def directory_of(scope: str) -> str | None:
 
 
 def describe_scope(scope: str) -> str:
-    """Return a scope for people.
+    """Return the scope as people read it.
 
-    `built-in`, `library`, the directory's path, or `this agent's own`.
+    It is `built-in`, `library`, the directory's path, or `this agent's own`.
     """
     if scope == BUILT_IN:
         return "built-in"

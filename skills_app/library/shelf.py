@@ -1,7 +1,7 @@
-"""The tools of skills, and their segment of the prompt, over any set of skills.
+"""The tools for skills and their segment of the prompt, over any set of skills.
 
-An agent's run has its skills in rows (`skills_app.runs.session`), a component of a program in
-memory (`skills_app.component`). Both use these functions.
+The skills of a run are in the database (`skills_app.runs.session`), those of a component in memory
+(`skills_app.component`). Both use these functions.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from skills_app.library.pinned import (
 from skills_app.library.search.ranking import SHOWN
 
 COMMANDS = frozenset({"execute", "execute_python", "execute_in_sandbox"})
-"""Tools that run commands: a skill that requires one of them works with any of them."""
+"""Tools that run commands. A skill that requires one of them works with any of them."""
 _NAMED_WHEN_MISSING = 30
 _FOUND = 10
-"""Skills that a search shows."""
+"""The number of skills that a search shows."""
 _FILES_NAMED = 60
 
 LIST = "List your skills, those that fit a query first."
@@ -44,7 +44,7 @@ class SkillInput(BaseModel):
 
 
 class ShelfError(Exception):
-    """A call is impossible. The message is for the model; `code` is a stable word."""
+    """A call of a tool is impossible. The message is for the model; `code` is a stable word."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class ShelfError(Exception):
 
 
 class Shelf:
-    """The skills that an agent can load, by name, and the loaded ones in order."""
+    """The skills that an agent can load, by name, and the active ones in order of activation."""
 
     pinned: Mapping[str, PinnedSkill]
     active: Mapping[str, PinnedSkill]
@@ -60,19 +60,22 @@ class Shelf:
     """Whether the agent has a tool that runs commands."""
 
     def ranked(self, query: str) -> list[tuple[PinnedSkill, float]]:
-        """Return (skill, score from 0 to 1), the best first."""
+        """Return pairs (skill, score from 0 to 1) for `query`, best first."""
         raise NotImplementedError
 
     def text(self, skills: Sequence[PinnedSkill], *, heads_only: bool) -> str:
-        """Return the instructions of skills."""
+        """Return the instructions of `skills` for the model.
+
+        With `heads_only`, only their titles and files, because the prompt has the instructions.
+        """
         raise NotImplementedError
 
     def withheld(self, skills: Sequence[PinnedSkill]) -> list[str]:
-        """Return the names of those that must not be loaded now."""
+        """Return the names of the skills in `skills` that must not be loaded now."""
         return []
 
     def listed(self, query: str = "") -> list[dict[str, Any]] | str:
-        """Return all skills, or those that fit a query."""
+        """Return all skills, or the result of a search for `query`."""
         if query.strip():
             return self._found(query)
         return [
@@ -103,11 +106,14 @@ class Shelf:
         return {"missing_tools": missing} if missing else {}
 
     def missing_tools(self, skill: PinnedSkill) -> list[str]:
-        """Return the tools that the skill requires to run commands, which the agent lacks."""
+        """Return the tools for running commands that the skill requires and the agent lacks."""
         return [] if self.runs_commands else sorted(COMMANDS & {*skill.head.tools_required})
 
     def named(self, given: str) -> PinnedSkill:
-        """Return the skill that a model means: it also writes paths and titles."""
+        """Return the skill that `given` means. Models also write paths and titles.
+
+        Raises `ShelfError` if there is none.
+        """
         name = given.strip().removesuffix(f"/{SKILL_FILE}").rstrip("/").rpartition("/")[2]
         found = self.pinned.get(name) or self.pinned.get(normalise_name(name))
         if found is None:
@@ -119,7 +125,10 @@ class Shelf:
         return found
 
     def to_load(self, given: str) -> list[PinnedSkill]:
-        """Return the skill of this name after its requirements. Raises `ShelfError`."""
+        """Return the skill called `given`, preceded by the skills that it requires.
+
+        Raises `ShelfError`.
+        """
         skill = self.named(given)
         try:
             return with_requirements(skill.name, self.pinned)
@@ -128,7 +137,11 @@ class Shelf:
             raise ShelfError(message, "unmet_requirement") from None
 
     def loaded(self, skills: Sequence[PinnedSkill], *, in_prompt: bool) -> str:
-        """Return the result of loading these skills. Raises `ShelfError`."""
+        """Return the tool result for loading `skills`.
+
+        `in_prompt` says that the system prompt has their instructions. Raises `ShelfError` if one
+        is in quarantine.
+        """
         if bad := self.withheld(skills):
             message = f"{skills[-1].name} cannot be loaded: {', '.join(bad)} was put in quarantine."
             raise ShelfError(message, "quarantined")
@@ -144,8 +157,9 @@ class Shelf:
         return text
 
     def to_deactivate(self, given: str) -> PinnedSkill:
-        """Return the active skill of this name. Raises `ShelfError`, also if an active skill
-        requires it.
+        """Return the active skill called `given`.
+
+        Raises `ShelfError` if it is not active, or if an active skill requires it.
         """
         skill = self.named(given)
         if skill.name not in self.active:
@@ -159,7 +173,7 @@ class Shelf:
 
 
 def deactivated(skill: PinnedSkill) -> str:
-    """Return the result of deactivating a skill."""
+    """Return the tool result for deactivating a skill."""
     return f"The skill {skill.name} is no longer active."
 
 
@@ -171,9 +185,10 @@ def segment(
     *,
     runs: bool,
 ) -> str:
-    """Return the segment of the system prompt. `active` are texts that belong in it.
+    """Return the segment of the system prompt about skills, "" without skills.
 
-    `budget` is the limit for the catalogue, in bytes. `runs`: whether commands can be run.
+    `active` are the instructions of active skills that belong in it. `budget` is the limit for the
+    catalogue in bytes. `runs` says whether the agent can run commands.
     """
     if not pinned:
         return ""
@@ -204,14 +219,14 @@ def _can_run(skill: PinnedSkill, runs: bool) -> bool:
 
 
 _LENGTHS = (1024, 400, 200, 100, 50, 0)
-"""Characters of a description, tried one after another until all fit."""
+"""The lengths of descriptions in characters that are tried until all skills fit."""
 
 
 def catalogue(skills: Sequence[PinnedSkill], budget: int, more: str) -> str:
-    """Return one line a skill, by priority, then name. `more` is how to find the others.
+    """Return one line for each skill, by priority, then by name.
 
-    If the budget is too small, first all descriptions become shorter, then names are omitted and
-    counted.
+    The result has at most `budget` bytes: first all descriptions become shorter, then skills are
+    omitted and their number is added, with `more`, the way to find them.
     """
     ordered = sorted(skills, key=lambda skill: (-skill.head.priority, skill.name))
     for length in _LENGTHS:
@@ -240,9 +255,10 @@ def _size(lines: Sequence[str]) -> int:
 
 
 class Instructions:
-    """The text of loaded skills for the model: title, list of files and body, about `limit` bytes.
+    """The instructions of loaded skills for the model, together about `limit` bytes.
 
-    A cut text names the path of the complete text. Without more room, a skill has only one line.
+    Each text has the title, the list of files and the body. A shortened text names the path of the
+    complete one. When no room is left, a skill has one line.
     """
 
     def __init__(self, limit: int, *, heads_only: bool = False) -> None:
@@ -250,7 +266,7 @@ class Instructions:
         self.heads_only = heads_only
 
     def of(self, skill: PinnedSkill, body: str, files: Sequence[str], directory: str | None) -> str:
-        """Return the next text. `files` are the other files in `directory`."""
+        """Return the instructions of the next skill. `files` are its other files in `directory`."""
         text = _title(skill)
         if self.room > 0 and files and directory:
             more = f" and {len(files) - _FILES_NAMED} more" if len(files) > _FILES_NAMED else ""

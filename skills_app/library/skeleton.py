@@ -1,4 +1,4 @@
-"""Similar names: readers cannot distinguish two names with the same skeleton."""
+"""Detect names that people cannot distinguish: such names have the same skeleton."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ASCII = {"0": "o", "1": "l", "rn": "m", "vv": "w"}
 
 
 def skeleton(name: str) -> str:
-    """Return `name` with each letter as the plainest one that looks like it, without accents."""
+    """Return `name` with each letter replaced by the plainest letter that looks like it."""
     apart = normal_form("NFKD", name.casefold())
     plain = "".join(letter for letter in apart if unicodedata.category(letter)[0] != "M")
     folded = plain.translate(TABLE)

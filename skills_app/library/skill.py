@@ -1,4 +1,4 @@
-"""One skill outside of the database: its content, its path, and its text for a model."""
+"""A skill outside of the database: its content, its path, and its text for a model."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from skills_app.settings import SkillSettings
 
 @dataclass(frozen=True)
 class Skill:
-    """`content` is the body of its SKILL.md at `path`. `documents` are its other Markdown files:
-    (path in the package, text); `files` the paths of all others.
+    """One skill, as a program uses it.
+
+    `content` is the body of the SKILL.md at `path`. `documents` are the other Markdown files as
+    (path in the package, text), and `files` the paths of all remaining files.
 
     >>> skill = Skill("stock", "How to count the stock.", "Count each shelf twice.", tags=["stock"])
     >>> skill.matches_query("count the stock") > 0.2
@@ -58,7 +60,7 @@ class Skill:
 
     @property
     def head(self) -> Head:
-        """Return the known fields of its SKILL.md."""
+        """Return the skill's fields as the head of a SKILL.md."""
         return Head(
             name=self.name,
             description=self.description,
@@ -78,14 +80,15 @@ class Skill:
         return self.path
 
     def matches_query(self, query: str) -> float:
-        """Return how well it matches `query`, 0 to 1; independent of other skills."""
+        """Return how well the skill matches `query`, from 0 to 1, independent of other skills."""
         return score(read_query(query), analyse(self.document))
 
     def get_full_context(self) -> str:
-        """Return heading, body, then the other Markdown files with their paths.
+        """Return the skill as a text for a model.
 
-        At most about `CONTEXT_BYTES`: whole files are omitted, the body is cut at the end of a
-        line, and the end of the text lists the missing parts.
+        The text has the heading, the body and the other Markdown files with their paths. It has at
+        most about `CONTEXT_BYTES`. Whole files are omitted, the body is cut at the end of a line,
+        and the end of the text lists the missing parts.
         """
         left = SkillSettings.now().CONTEXT_BYTES
         body, cut = _cut(self.content.strip(), left)
@@ -106,7 +109,7 @@ class Skill:
 
     @cached_property
     def document(self) -> SkillDocument:
-        """Return the searched parts of the skill."""
+        """Return the parts of the skill that the search reads."""
         return SkillDocument(
             name=self.name,
             description=self.description,
@@ -120,7 +123,7 @@ class Skill:
 
     @classmethod
     def of(cls, package: Package, path: Path | None = None) -> Skill:
-        """Return a package as a skill. `path` is its SKILL.md."""
+        """Return `package` as a skill. `path` is the path of its SKILL.md."""
         head, searched = package.head, package_document(package)
         return cls(
             name=head.name,
@@ -143,7 +146,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class _Located:
-    """A package, and its path in the directory of skills."""
+    """A package and its path in the directory of skills."""
 
     package: Package
     place: str
@@ -174,7 +177,10 @@ parse_skill_file = load_skill
 
 
 def load_skills(directory: Path) -> tuple[list[Skill], list[Problem]]:
-    """Return (the skills in `directory`, problems of the others). Paths name the package."""
+    """Return (the skills in `directory`, the problems of the packages that cannot be loaded).
+
+    The path of a problem starts with the package.
+    """
 
     def read(found: int, name: str, path: str) -> tuple[_Located | None, list[Problem]]:
         package, problems = package_in(found, name)

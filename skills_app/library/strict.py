@@ -1,7 +1,7 @@
-"""Problems of a SKILL.md for strict readers of the specification.
+"""Find the parts of a SKILL.md that strict readers of the specification do not accept.
 
-The public reference validator reads a part of YAML, and ends the head at the first `---` anywhere
-in it. Vel accepts more, with a warning, and never writes it.
+The public reference validator reads only a part of YAML, and ends the head at the first `---`
+anywhere in it. Vel accepts more, with a warning, but never writes it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from skills_app.library.problems import InvalidSkill, Problem, warning
 
 
 def strict_problems(text: str) -> list[Problem]:
-    """Return warnings for the SKILL.md `text`. An unreadable head has none here."""
+    """Return the warnings for the SKILL.md `text`, [] if its head is unreadable."""
     try:
         head, _ = split_skill(text)
         events = list(events_of(head))
@@ -51,7 +51,7 @@ def _is_merge(event: yaml.Event) -> bool:
 
 
 def _has_uneven_maps(events: list[yaml.Event]) -> bool:
-    """Return whether two maps in one map have lines with different indentation."""
+    """Return whether entries of the same map contain maps with different indentation."""
     opened: list[set[int] | None] = []
     for event in events:
         if isinstance(event, yaml.CollectionStartEvent):

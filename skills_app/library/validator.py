@@ -1,8 +1,8 @@
-"""Validation of a directory with a skill, by the strict specification and by Vel's own rules.
+"""Validate a skill by the strict specification and by Vel's own rules.
 
-`[]` means: the public reference validator reports no problems either. Warnings are problems that
-Vel accepts and that validator, or another reader, does not. A field that is too long is an error
-here: an import shortens it.
+An empty list means that the public reference validator reports no problems either. Warnings are
+problems that Vel accepts and that validator, or another reader, does not. A field that is too long
+is an error here, because only an import shortens it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,14 @@ def validate(path: Path | str) -> list[Problem]:
 
 
 def validate_archive(data: bytes, filename: str) -> list[Problem]:
-    """Return the same as `validate` for an upload: a zip or `.skill` archive, or a SKILL.md."""
+    """Return the problems of an uploaded file, as `validate` does for a directory.
+
+    The file is a zip or `.skill` archive, or a SKILL.md.
+    """
     return with_strict(*archive_package(data, filename))
 
 
 def with_strict(package: Package | None, problems: list[Problem]) -> list[Problem]:
-    """Return `problems`, and those of strict readers for a package that Vel would accept."""
+    """Return `problems`, and for a valid package also its problems for strict readers."""
     found = strictly(problems)
     return found if package is None else found + strict_problems(package.text)

@@ -1,4 +1,4 @@
-"""The tools of skills, and their segment of the prompt."""
+"""The tools for skills and their segment of the prompt."""
 
 from skills_app.middleware.tools import SkillsMiddleware
 

@@ -74,7 +74,10 @@ async def deactivate_skill(context: ToolContext, given: SkillInput) -> ToolResul
 
 
 class SkillsMiddleware(Middleware):
-    """The skill tools and the catalogue. Without tools (sandbox_only) skills are read as files."""
+    """The tools for skills and the catalogue in the prompt.
+
+    Without these tools (sandbox_only), agents read skills as files.
+    """
 
     name = "skills"
     profiles = frozenset({"full", "sandbox_only"})

@@ -1,4 +1,4 @@
-"""Rows of skills. Foreign keys name the models of `agents`."""
+"""The models of skills. Foreign keys name the models of `agents`."""
 
 from skills_app.models.skill import (
     ActiveSkill,

@@ -22,10 +22,11 @@ class Trust(models.TextChoices):
 
 
 class Skill(models.Model):
-    """A named skill. Its content is in its versions; `scope` is as in `skills_app.library.scopes`.
+    """A named skill. Its content is in its versions.
 
-    `current` is the version that agents get. A later one waits until somebody accepts it. Null: the
-    skill was deleted, or no version has been accepted.
+    `scope` is a scope of `skills_app.library.scopes`. `current` is the version that agents get; a
+    later one waits until somebody accepts it. `current` is null if the skill was deleted or no
+    version was accepted.
     """
 
     scope = models.CharField(max_length=1100)
@@ -64,9 +65,10 @@ class Skill(models.Model):
 
 
 class SkillVersion(models.Model):
-    """A package, never changed. `trust` applies to exactly these bytes.
+    """A version of a skill: a package that never changes.
 
-    `head` is the JSON of `skills_app.library.package.Head`; `findings` that of the scan at import.
+    `trust` applies to exactly these bytes. `head` is the JSON of `skills_app.library.package.Head`.
+    `findings` are those of the scan at import.
     """
 
     skill = models.ForeignKey(Skill, on_delete=models.CASCADE, related_name="versions")
@@ -115,7 +117,10 @@ class SkillVersion(models.Model):
 
 
 class AgentSkill(models.Model):
-    """A choice for one agent. Without one, library skills are off and others on."""
+    """The choice to enable or disable a skill for an agent.
+
+    Without a choice, library skills are disabled and all others enabled.
+    """
 
     agent = models.ForeignKey(
         "agents.Agent", on_delete=models.CASCADE, related_name="skill_choices"
@@ -143,7 +148,7 @@ class SkillBlob(models.Model):
 
 
 class SkillFile(models.Model):
-    """One file of a version; SKILL.md is among them."""
+    """One file of a version. SKILL.md has a row too."""
 
     version = models.ForeignKey(SkillVersion, on_delete=models.CASCADE, related_name="files")
     path = models.CharField(max_length=500)
@@ -161,7 +166,7 @@ class SkillFile(models.Model):
 
 
 class SkillSet(models.Model):
-    """Skills by version, never changed. `id` is the SHA-256 of its entries."""
+    """A set of skill versions, which never changes. `id` is the SHA-256 of its entries."""
 
     id = models.CharField(primary_key=True, max_length=64)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -187,7 +192,7 @@ class SkillSetEntry(models.Model):
 
 
 class RunSkillSet(models.Model):
-    """The skills of a run at its start, by version."""
+    """The set of skill versions that a run pinned at its start."""
 
     run = models.OneToOneField(
         "agents.Run", on_delete=models.CASCADE, primary_key=True, related_name="pinned"
@@ -199,10 +204,10 @@ class RunSkillSet(models.Model):
 
 
 class SkillIndexEntry(models.Model):
-    """The words of a skill's current version; `skills_app.queries.index` writes and reads it.
+    """The searched words of a skill's current version, for `skills_app.queries.index`.
 
-    The migration gives it a full-text index: in SQLite an FTS5 table that triggers on this table
-    keep in step, in PostgreSQL a generated `tsvector` with a GIN index.
+    The migration adds a full-text index: in SQLite an FTS5 table that triggers keep up to date, in
+    PostgreSQL a generated `tsvector` with a GIN index.
     """
 
     skill = models.OneToOneField(
@@ -226,7 +231,7 @@ class UseKind(models.TextChoices):
 
 
 class SkillUse(models.Model):
-    """One use of a version of a skill by a call."""
+    """One use of a skill version by a tool call."""
 
     run = models.ForeignKey("agents.Run", on_delete=models.CASCADE, related_name="skill_uses")
     version = models.ForeignKey(SkillVersion, on_delete=models.CASCADE, related_name="uses")
@@ -246,7 +251,7 @@ class SkillUse(models.Model):
 class ActiveSkill(models.Model):
     """A skill that a thread's agent has loaded and not deactivated.
 
-    `version` is None until the next run if the session's state was restored.
+    `version` is None from the restoration of a session's state until the next run.
     """
 
     thread = models.ForeignKey("agents.Thread", on_delete=models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""The pages of skills: the library, one skill, and the skills of an agent."""
+"""The pages of the library, of one skill, and of the skills of an agent."""
 
 from __future__ import annotations
 

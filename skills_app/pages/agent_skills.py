@@ -1,6 +1,6 @@
-"""The skills of one agent: write its own, turn all on and off.
+"""The page with the skills of one agent: write own skills, enable and disable all.
 
-The page makes changes only through services, and works without scripts.
+The page makes changes only through services, and works without JavaScript.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from skills_app.settings import SkillSettings
 
 
 def limited_package(view: View) -> View:
-    """Answer 413 for a body that is larger than a skill package, or of unknown length."""
+    """Answer 413 to a request body that is larger than a skill package, or of unknown length."""
     return limited_form(view, lambda: SkillSettings.now().ARCHIVE_BYTES)
 
 
@@ -45,9 +45,9 @@ REASON_CHARACTERS = 2_000
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def skills(request: PersonRequest, slug: str) -> HttpResponse:
-    """Show the agent's skills by their origin; `?edit=new` or `?edit=ID` with a form.
+    """Show the agent's skills by origin. `?edit=new` and `?edit=ID` add a form.
 
-    A POST with `action` add, save, upload, on, off or delete changes the skill `skill`.
+    A POST changes the skill `skill`. Its `action` is add, save, upload, on, off or delete.
     """
     agent = get_object_or_404(agents_for(request.user), slug=slug)
     if request.method == "POST":
@@ -73,7 +73,7 @@ def _overview(request: PersonRequest, agent: Agent) -> dict[str, Any]:
 
 
 def _groups(rows: list[AgentSkillRow]) -> list[dict[str, Any]]:
-    """Group rows by scope, with the words of the page."""
+    """Return the rows grouped by scope, with headings."""
 
     def of(*, own: bool = False, scope: str = "") -> list[AgentSkillRow]:
         return [
@@ -176,7 +176,7 @@ def _upload(request: PersonRequest, agent: Agent) -> str:
 
 
 def _typed(request: PersonRequest) -> dict[str, str]:
-    """Return the three texts of the form. Browsers send line breaks as CR LF."""
+    """Return the three texts of the form, with LF instead of the CR LF that browsers send."""
     return {
         name: unescaped_text(request.POST.get(name, "").replace("\r\n", "\n"))
         for name in ("name", "description", "instructions")
@@ -188,7 +188,7 @@ def _skill_id(request: PersonRequest) -> int:
 
 
 def number_of(request: PersonRequest, field: str) -> int:
-    """Return the number in a hidden field of a form. Raises `InvalidRequest` for other text."""
+    """Return the number in a hidden form field. Raises `InvalidRequest` for other text."""
     text = request.POST.get(field, "")
     if text.isascii() and text.isdecimal() and len(text) < 19:
         return int(text)
@@ -213,5 +213,5 @@ def _show_again(request: PersonRequest, agent: Agent, error: ServiceError) -> Ht
 
 
 def reason_of(request: PersonRequest) -> str:
-    """Return the reason as typed. No database accepts NUL."""
+    """Return the posted reason without NUL, which databases refuse."""
     return request.POST.get("reason", "").replace("\0", "")[:REASON_CHARACTERS]

@@ -1,4 +1,4 @@
-"""The library of skills: everybody browses it, permitted people import."""
+"""The page of the library: everybody can browse, permitted people can import."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCOPES = ("library", "built-in")
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def library(request: PersonRequest) -> HttpResponse:
-    """List skills: `?q=` searches; `trust`, `scope`, `tag` filter; a POST imports a package."""
+    """List skills. `?q=` searches; `trust`, `scope` and `tag` filter. A POST imports a package."""
     if request.method != "POST":
         return render(request, "skills_app/skill_library.html", _context(request))
     try:
@@ -79,7 +79,7 @@ def _context(request: PersonRequest) -> dict[str, Any]:
 
 
 def _import(request: PersonRequest) -> int:
-    """Import the uploaded package, report the result, and return the skill's id."""
+    """Import the uploaded package, show a message, and return the skill's id."""
     file = request.FILES.get("file")
     if file is None:
         raise InvalidRequest("Choose a file: a zip, a .skill file or a SKILL.md.")

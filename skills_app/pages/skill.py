@@ -1,4 +1,4 @@
-"""One skill: its files, its versions and their differences, findings, use, and reviews."""
+"""The page of one skill: files, versions and their differences, findings, use, and reviews."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SHOWN_VERSIONS = 100
 def skill(request: PersonRequest, skill_id: int) -> HttpResponse:
     """Show a version (`?version=`), a file of it (`file=`) or its changes (`compare=`).
 
-    A POST with `action` review, quarantine or delete decides about the version `version`.
+    A POST decides about the version `version`. Its `action` is review, quarantine or delete.
     """
     row = _skill_of(request, skill_id)
     if request.method == "POST":
@@ -70,7 +70,7 @@ def skill(request: PersonRequest, skill_id: int) -> HttpResponse:
 @page
 @require_safe
 def skill_file(request: PersonRequest, skill_id: int, path: str) -> HttpResponse:
-    """Return one file of `?version=`, as a download that no browser opens as a page."""
+    """Return one file of `?version=` as a download that no browser opens as a page."""
     version = _version_of(_skill_of(request, skill_id), request.GET.get("version"))
     data = package_file(version.pk, path) if version else None
     if data is None:
@@ -81,7 +81,7 @@ def skill_file(request: PersonRequest, skill_id: int, path: str) -> HttpResponse
 @page
 @require_safe
 def skill_export(request: PersonRequest, skill_id: int) -> HttpResponse:
-    """Return `?version=` as a zip."""
+    """Return `?version=` as a zip archive."""
     row = _skill_of(request, skill_id)
     version = _version_of(row, request.GET.get("version"))
     if version is None:
@@ -100,7 +100,10 @@ def _skill_of(request: PersonRequest, skill_id: int) -> Skill:
 
 
 def _version_of(row: Skill, requested: str | None) -> SkillVersion | None:
-    """Return the version `requested`, or else that of agents. 404 if it does not exist."""
+    """Return the version `requested`, by default the current one or else the latest.
+
+    Raises `Http404` if it does not exist.
+    """
     if requested is None:
         return version_of(row)
     if not (requested.isascii() and requested.isdecimal() and len(requested) < 10):
@@ -171,14 +174,14 @@ def _judge(request: PersonRequest, row: Skill) -> HttpResponse:
 
 SHOWN_CHARACTERS = 400_000
 LINE_CHARACTERS = 5_000
-"""Limits of one file and of one line on a page; the download has the rest."""
+"""The maximum length of one line on a page, in characters. The download has the rest."""
 COMPARED_FILES = 100
 _STATUS: dict[str, DiffStatus] = {"added": "new", "removed": "deleted", "changed": "changed"}
 
 
 @dataclass(frozen=True, slots=True)
 class LineFinding:
-    """A finding of the scan at the characters of its line."""
+    """A finding of the scan, with its position in the text of the file."""
 
     start: int
     end: int
@@ -188,7 +191,10 @@ class LineFinding:
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """`text` is None for a binary file; `cut` means that the page shows only a part."""
+    """A file as the page shows it.
+
+    `text` is None for a binary file. `cut` says that the page shows only a part.
+    """
 
     entry: PackageEntry
     text: MarkedText | None
@@ -196,7 +202,7 @@ class ShownFile:
 
 
 def shown_file(entry: PackageEntry, data: bytes, findings: Sequence[dict[str, Any]]) -> ShownFile:
-    """Return the file with its findings, selected from those of the version, as stored."""
+    """Return a file for the page, with those of the version's stored `findings` that are in it."""
     text = as_text(data)
     if text is None:
         return ShownFile(entry, None, False)
@@ -215,7 +221,10 @@ def _cut_line(line: str) -> str:
 
 
 def _of_lines(lines: Sequence[str], findings: Iterable[dict[str, Any]]) -> list[LineFinding]:
-    """Return findings in shown lines; those of the file as a whole are listed elsewhere."""
+    """Return the findings in the shown lines.
+
+    Findings in a file as a whole are listed elsewhere.
+    """
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     return [
         LineFinding(
@@ -230,7 +239,7 @@ def _of_lines(lines: Sequence[str], findings: Iterable[dict[str, Any]]) -> list[
 
 
 def comparison(old: SkillVersion, new: SkillVersion) -> Review:
-    """Return the changes from `old` to `new`. A file without a comparison gives the reason."""
+    """Return the changes from `old` to `new`. Files without a diff have a reason."""
     compared = compare(old, new)
     sections = tuple(_section(change) for change in compared.files[:COMPARED_FILES])
     notes = []
@@ -257,7 +266,7 @@ def _section(change: FileChange) -> DiffSection:
 
 
 def facts_of(version: SkillVersion) -> list[tuple[str, str]]:
-    """Return the head's fields except name and description, as printable (label, text)."""
+    """Return (label, text) of the fields of SKILL.md, except name and description."""
     head = version.fields
     tools = head.allowed_tools
     facts = [

@@ -1,1 +1,1 @@
-"""Read access to the rows of skills, for people and for runs."""
+"""Read the rows of skills for people and for runs."""

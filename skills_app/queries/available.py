@@ -1,4 +1,4 @@
-"""The current skills of an agent."""
+"""Find the current skills of an agent."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from skills_app.settings import SkillSettings
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """`versions` in the order of their names; `collisions` are (name, its scope, the scope
-    that keeps the name).
+    """The current skills of an agent.
+
+    `versions` are sorted by name. `collisions` are (name, its scope, the scope that keeps the
+    name).
     """
 
     versions: list[SkillVersion]
@@ -24,7 +26,7 @@ class Available:
 
 
 def scopes_of(agent_id: str, *, built_in: bool, directories: Sequence[str]) -> list[str]:
-    """Return an agent's scopes in the order in which they keep a name."""
+    """Return the scopes of an agent, in the order in which they keep a name."""
     named = [*SkillSettings.now().DIRECTORIES, *directories]
     return [
         *([BUILT_IN] if built_in else []),
@@ -41,12 +43,12 @@ def available_skills(
     directories: Sequence[str] = (),
     there: Mapping[str, Collection[str]] | None = None,
 ) -> Available:
-    """Return the current versions that `agent_id` may use, without disabled or quarantined ones.
+    """Return the current versions that an agent may use.
 
-    `directories` are those that the caller of a thread named, in addition to those of the settings:
-    their skills replace built-in ones of the same names.
-    `there` are the names of the skills that a reader of directories found in a scope: other rows of
-    the scope are ignored.
+    Disabled and quarantined skills are omitted. `directories` are those that the caller of a thread
+    named, in addition to those of the settings. Their skills replace built-in ones with the same
+    names. `there` has the names that the worker found in the directory of a scope: other rows of
+    that scope are ignored.
     """
     scopes = scopes_of(agent_id, built_in=built_in, directories=directories)
     rank = {scope: place for place, scope in enumerate(scopes)}
@@ -54,7 +56,8 @@ def available_skills(
     skills = (
         Skill.objects.filter(scope__in=scopes, is_deleted=False)
         .select_related("current")
-        # Heads are large and never change: `skills_app.actions.sets` provides and caches them.
+        # Do not load heads: they are large and never change, and `skills_app.actions.sets` caches
+        # them.
         .only("name", "scope", "current__skill", "current__content_hash", "current__trust")
         .annotate(enabled_by_head=F("current__head__enabled"))
     )
@@ -80,7 +83,7 @@ def available_skills(
         if first := names.taken_by(skill.name):
             collisions.append((skill.name, skill.scope, first))
             continue
-        # A withheld skill keeps its name: no other skill takes its place.
+        # A skill that agents do not get keeps its name, so that no other skill takes its place.
         names.take(skill.name, skill.scope)
         if version is not None and _is_usable(skill):
             version.skill = skill
@@ -93,7 +96,7 @@ def _is_usable(skill: Skill) -> bool:
 
 
 class _Names:
-    """Taken names, including lookalikes in letters of another script."""
+    """The names that are taken, including lookalikes in letters of another script."""
 
     def __init__(self) -> None:
         self._by_skeleton: dict[str, list[tuple[str, str]]] = {}
@@ -102,7 +105,7 @@ class _Names:
         self._by_skeleton.setdefault(skeleton(name), []).append((name, scope))
 
     def taken_by(self, name: str) -> str | None:
-        """Return the scope that has the name."""
+        """Return the scope that has `name` or a lookalike of it, None if the name is free."""
         found = (
             scope
             for other, scope in self._by_skeleton.get(skeleton(name), ())

@@ -1,7 +1,7 @@
-"""The changes between two versions of a skill: files and texts, for people.
+"""Compare two versions of a skill for people: their files, texts and findings.
 
-Reviewers decide on the basis of a comparison, so it omits nothing in silence: it lists a file that
-is not shown with the reason, and counts it.
+Reviewers decide on the basis of a comparison. Therefore it lists and counts files that it does not
+show, with the reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skills_app.models import SkillVersion
 from skills_app.queries.packages import PackageEntry, as_text, package_entries, package_file
 
 FILE_CHARACTERS = 200_000
-"""A larger file, before and after together, is not shown as a diff."""
+"""The maximum number of characters of a file, before and after together, in a diff."""
 ALL_CHARACTERS = 600_000
 FILE_LINES = 5_000
 ALL_LINES = 15_000
@@ -30,7 +30,7 @@ Status = Literal["added", "removed", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file. `review` is its diff; without one, `why` is the reason."""
+    """The change of one file. `review` is its diff. Without a diff, `why` is the reason."""
 
     path: str
     name: str
@@ -44,11 +44,12 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A file's `path` is the stored one, `name` the shown one. `unshown` files have no diff here.
+    """The changes between two versions.
 
-    `findings` are those of the scan that the earlier version did not have, as JSON; `gone` is the
-    number of those that only the earlier version had. `asks_more`: changed fields of the head that
-    control the use of the skill.
+    Of a file, `path` is the stored path and `name` the shown one. `unshown` are files without a
+    diff. `findings` are the scan's findings that only the later version has, as JSON. `gone` is the
+    number of those that only the earlier version has. `asks_more` are the changed fields of
+    SKILL.md that control the use of the skill.
     """
 
     files: tuple[FileChange, ...]
@@ -75,7 +76,7 @@ class Comparison:
 
 
 def compare(before: SkillVersion | None, after: SkillVersion) -> Comparison:
-    """Return the changes from `before` to `after`; everything is new if `before` is None."""
+    """Return the changes from `before` to `after`. If `before` is None, everything is new."""
     old = {entry.path: entry for entry in package_entries(before.pk)} if before else {}
     new = {entry.path: entry for entry in package_entries(after.pk)}
     paths = sorted({*old, *new}, key=lambda path: (path != SKILL_FILE, path))
@@ -94,7 +95,7 @@ def compare(before: SkillVersion | None, after: SkillVersion) -> Comparison:
 def _scans(
     before: SkillVersion, after: SkillVersion
 ) -> tuple[tuple[dict[str, Any], ...], int, tuple[str, ...]]:
-    """Return new findings, the number of gone ones, and changed fields that ask for more."""
+    """Return (new findings, number of gone ones, changed fields that control the skill's use)."""
     old, new = _by_meaning(before.findings), _by_meaning(after.findings)
     return (
         tuple(finding for key, finding in new.items() if key not in old),
@@ -104,7 +105,7 @@ def _scans(
 
 
 def _by_meaning(findings: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return findings by their content: a finding whose line has moved is the same."""
+    """Return the findings by their content. The line is ignored, because text above may move it."""
     names = ("severity", "code", "path", "message", "excerpt")
     return {tuple(str(found.get(name)) for name in names): found for found in findings}
 
@@ -135,7 +136,7 @@ def _change(
     if before is not None and after is not None and before.sha256 == after.sha256:
         return FileChange(path, name, status, before, after, mode)
     size = sum(entry.size_bytes for entry in (before, after) if entry)
-    # A character has at most four bytes: longer files need not be read.
+    # A character has at most four bytes, so longer files exceed the limit in any case.
     if size > 4 * FILE_CHARACTERS:
         why = f"{size:,} bytes are too long to be shown here"
         return FileChange(path, name, status, before, after, mode, why=why)
@@ -151,7 +152,7 @@ def _change(
 
 
 def _no_room(characters: int, lines: int, room: Room) -> str:
-    """Return why this is too much, or empty after taking the room."""
+    """Return why a text is too long for the page; "" after reserving room for it."""
     if characters > FILE_CHARACTERS or lines > FILE_LINES:
         return f"{characters:,} characters in {lines:,} lines are too long to be shown here"
     return "" if room.take(characters, lines) else "the limit of this page is reached"

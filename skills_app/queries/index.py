@@ -1,7 +1,8 @@
-"""The full-text index of skills: it makes a shortlist for `ranking`, which decides.
+"""Search the full-text index of skills for candidates, which `ranking` puts in order.
 
-Both databases get the same tokens and are only queried for rows with one of some tokens, so that
-the shortlist, and with it the order, is the same. Skills that are not indexed yet are candidates.
+SQLite and PostgreSQL store the same tokens and are only asked which rows have one of some tokens,
+so the candidates and their order are the same. Skills that are not indexed yet are always
+candidates.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ with lazy_modules:
 
 SHORTLIST = 200
 MAX_SUBSTRING = 200
-"""Characters of a query that are also searched as an exact text."""
+"""The maximum length in characters of a query that is also searched as an exact text."""
 _SQLITE = "SELECT rowid FROM skills_app_skillindex_fts WHERE skills_app_skillindex_fts MATCH %s"
 _POSTGRESQL = "SELECT skill_id FROM skills_app_skillindexentry WHERE lexemes @@ CAST(%s AS tsquery)"
 
 
 def index_version(version: SkillVersion) -> None:
-    """Index this version of its skill, which has content, in the caller's transaction."""
+    """Index `version`, the current one of its skill, in the caller's transaction."""
     document = stored_document(version)
     analysed = analyse(document)
     SkillIndexEntry.objects.update_or_create(
@@ -79,15 +80,15 @@ def _add_vectors() -> None:
 
 
 def remove_from_index(skill_id: int) -> None:
-    """Remove the skill from the index. Does nothing if it was not indexed."""
+    """Remove the skill from the index, if it is indexed."""
     SkillIndexEntry.objects.filter(skill_id=skill_id).delete()
 
 
 def search_skills(query: str, skills: QuerySet[Skill]) -> list[RankedVersion]:
     """Return the current versions of `skills` that match `query`, best first.
 
-    Always includes those with the exact query in their name, description or tags, if need be last.
-    Any text is a query; no part of it is treated as syntax. An empty query matches all.
+    Skills with the exact query in their name, description or tags are always included. Any text is
+    a query; no part of it is treated as syntax. An empty query matches all.
     """
     current = dict(skills.exclude(current=None).values_list("pk", "current_id"))
     if not query.strip():
@@ -100,7 +101,7 @@ def search_skills(query: str, skills: QuerySet[Skill]) -> list[RankedVersion]:
     unknown = {pk for pk, version_id in current.items() if indexed.get(pk) != version_id}
     shortlist = {*_shortlist(asked, current), *as_it_is, *unknown}
     if len(shortlist) < SHORTLIST:
-        # Skills may be near a query without any of its words.
+        # Fill the rest with other skills, which may match without any word of the query.
         shortlist.update(sorted(current.keys() - shortlist)[: SHORTLIST - len(shortlist)])
     ranked = rank_versions(query, [current[pk] for pk in shortlist])
     text = _plain(query)
@@ -111,7 +112,7 @@ def search_skills(query: str, skills: QuerySet[Skill]) -> list[RankedVersion]:
 
 
 def _shortlist(query: Query, among: dict[int, int]) -> list[int]:
-    """Return the skills with the most weight of wants; ties by id."""
+    """Return the ids of the skills in `among` that answer most of the query, then by id."""
     weights: dict[int, float] = {}
     for want in query.wants:
         for skill_id in _having(token for token, _ in want.answers):
@@ -121,7 +122,7 @@ def _shortlist(query: Query, among: dict[int, int]) -> list[int]:
 
 
 def _having(tokens: Iterable[str]) -> list[int]:
-    """Return the skills that have one of `tokens`. Encoded tokens contain no syntax."""
+    """Return the ids of the skills that have one of `tokens`. Encoded tokens contain no syntax."""
     encoded = sorted({_encoded(token) for token in tokens})
     if connection.vendor == "sqlite":
         sql, match = _SQLITE, " OR ".join(f'"{token}"' for token in encoded)
@@ -149,24 +150,27 @@ def _names(document: SkillDocument) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return the text folded and without characters that a database refuses."""
+    """Return `text` folded and without characters that a database refuses."""
     return fold(text).replace("\0", "").encode("utf-8", "ignore").decode().strip()
 
 
 def _encoded(token: str) -> str:
-    """Return a token in a-z, 0-9 and _, which no tokenizer changes."""
+    """Return `token` written in a-z, 0-9 and _, which no tokenizer of a database changes."""
     plain = token.isascii() and token.replace("_", "").isalnum()
     return token if plain else f"u_{token.encode('utf-8', 'ignore').hex()}"
 
 
 FITS = 0.3
-"""From this score on, a skill is suggested to the model."""
+"""The score from which a skill is suggested to the model."""
 _LOOKED_AT = 4_000
-"""Characters of a message: its subject is usually at its start."""
+"""The number of characters of a message that are read: its subject is usually at its start."""
 
 
 def find_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
-    """Return (skill, score from 0 to 1), the best first; of many only those with a common word."""
+    """Return pairs (skill, score from 0 to 1), best first.
+
+    Of more than SHORTLIST skills, only the matches of `search_skills` are returned.
+    """
     if len(skills) <= SHORTLIST:
         return rank_pinned(query, skills)
     by_version = {skill.version_id: skill for skill in skills}
@@ -179,9 +183,9 @@ def find_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[Pinne
 
 
 def suggested(message: str, skills: Collection[PinnedSkill]) -> list[str]:
-    """Return names of the few skills that a message calls for.
+    """Return the names of the few skills that fit a message.
 
-    First those with a trigger in it, by priority, then those with the highest rank.
+    Skills with a trigger in the message come first, by priority, then those with the best scores.
     """
     text = message[:_LOOKED_AT]
     read = Message.of(text)

@@ -1,4 +1,4 @@
-"""Skills and the files of their versions, for people."""
+"""Read skills and the files of their versions for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skills_app.settings import SkillSettings
 
 @dataclass(frozen=True, slots=True)
 class PackageEntry:
-    """A file of a version, without its bytes. `sha256` is hex."""
+    """A file of a version without its content. `sha256` is in hex."""
 
     path: str
     size_bytes: int
@@ -25,7 +25,7 @@ class PackageEntry:
 
 
 def skills_for(user: Person) -> QuerySet[Skill]:
-    """Return skills that `user` may read: shared ones, and own skills of the user's agents.
+    """Return the skills that `user` may read: shared ones, and own skills of the user's agents.
 
     Skills in directories that callers have named for their own threads are excluded.
     """
@@ -38,7 +38,7 @@ def skills_for(user: Person) -> QuerySet[Skill]:
 
 
 def versions_of(skill: Skill) -> QuerySet[SkillVersion]:
-    """Return the versions that have a package, the latest first."""
+    """Return the versions of `skill` that have a package, latest first."""
     return (
         skill.versions.exclude(content=None)
         .select_related("created_by", "reviewed_by")
@@ -48,7 +48,7 @@ def versions_of(skill: Skill) -> QuerySet[SkillVersion]:
 
 
 def version_of(skill: Skill, number: int | None = None) -> SkillVersion | None:
-    """Return the version `number`; by default the version that agents get, or else the latest."""
+    """Return the version `number`, by default the current one, or else the latest."""
     versions = versions_of(skill)
     if number is not None:
         return versions.filter(number=number).first()
@@ -58,14 +58,17 @@ def version_of(skill: Skill, number: int | None = None) -> SkillVersion | None:
 
 
 def waiting_trusts(skills: Iterable[Skill]) -> dict[int, str]:
-    """Return the trust of the latest version by skill, for skills without an accepted version."""
+    """Return by skill the trust of the latest version.
+
+    Skills with a current version are omitted.
+    """
     waiting = [skill.pk for skill in skills if skill.current_id is None]
     latest = SkillVersion.objects.filter(skill__in=waiting, number=F("skill__version"))
     return dict(latest.order_by().values_list("skill_id", "trust"))
 
 
 def package_entries(version_id: int) -> list[PackageEntry]:
-    """Return the files of a version in the order of their paths."""
+    """Return the files of a version without their content, sorted by path."""
     rows = SkillFile.objects.filter(version_id=version_id).order_by("path")
     return [
         PackageEntry(*row)
@@ -74,7 +77,7 @@ def package_entries(version_id: int) -> list[PackageEntry]:
 
 
 def package_file(version_id: int, path: str) -> bytes | None:
-    """Return the bytes of one file; None if the version has no file with exactly this path."""
+    """Return the content of one file, None if the version has no file with exactly this path."""
     if "\0" in path:  # no path has it, and PostgreSQL does not accept it
         return None
     data = (
@@ -86,14 +89,14 @@ def package_file(version_id: int, path: str) -> bytes | None:
 
 
 def instructions_of(version_ids: Iterable[int]) -> dict[int, str]:
-    """Return by version its SKILL.md without the head and surrounding blank lines."""
+    """Return by version the body of its SKILL.md, without surrounding blank lines."""
     rows = SkillVersion.objects.filter(pk__in=list(version_ids)).exclude(content=None)
     contents = rows.values_list("pk", "content")
     return {pk: body_of(content or "").strip("\n") for pk, content in contents}
 
 
 def as_text(data: bytes) -> str | None:
-    """Return a file as text, or None if it is not UTF-8, or contains NUL."""
+    """Return `data` as text, None if it is not UTF-8 or contains NUL."""
     if b"\0" in data:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The skills that the agent of a Python program can load."""
+"""Find the skills that the agent of a Python program can load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skills_app.settings import SkillSettings
 
 
 def unknown_skills(names: Sequence[str], agent: SessionAgent) -> list[str]:
-    """Return those of `names` that the next run of the agent will not have."""
+    """Return the names in `names` that the next run of the agent will not have."""
     if not names:
         return []
     built_in = agent.spec.option(SkillOptions).builtin_skills
@@ -24,7 +24,7 @@ def unknown_skills(names: Sequence[str], agent: SessionAgent) -> list[str]:
     missing = [name for name in names if name not in stored]
     if not missing:
         return []
-    # A run stores the skills of directories when it starts.
+    # Read the directories, because only the start of a run stores their skills.
     directories = [*SkillSettings.now().DIRECTORIES, *agent.skill_directories]
     found = SkillRegistry([*map(Path, directories)], include_builtin=built_in)
     there = {skill.name for skill in found.list() if skill.enabled}

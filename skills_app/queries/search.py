@@ -1,4 +1,4 @@
-"""Search of skills that a person may see: by tag, by trust, or in words."""
+"""Search the skills that a person may see, by tag, trust or words."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from skills_app.models import Skill
 from skills_app.queries.index import search_skills as ranked_versions
 
 LEAST_SCORE = 0.05
-"""A lower score is not a match."""
+"""A skill with a lower score is not a match."""
 NAMED_SCORE = 0.6
-"""Of a skill whose name contains the query."""
+"""The score of a skill whose name contains the query."""
 _SCOPES = {"built-in": BUILT_IN, "library": LIBRARY}
 
 
 @dataclass(frozen=True, slots=True)
 class SkillFilter:
-    """Empty: all. `scope` is `built-in` or `library`."""
+    """The conditions of a search. Empty ones match all skills.
+
+    `scope` is `built-in` or `library`.
+    """
 
     scope: str = ""
     trust: str = ""
@@ -29,7 +32,7 @@ class SkillFilter:
 
 @dataclass(frozen=True, slots=True)
 class FoundSkill:
-    """`score` is 0 to 1."""
+    """A skill and its score, from 0 to 1."""
 
     skill: Skill
     score: float
@@ -43,7 +46,7 @@ def filter_skills(skills: QuerySet[Skill], terms: SkillFilter) -> QuerySet[Skill
         ids = skills.filter(Q(current__trust=terms.trust) | latest).order_by().values("pk")
         skills = skills.filter(pk__in=ids)
     if terms.tag:
-        # Not every database can search JSON lists; tags are few.
+        # Compare tags here: not every database can search JSON lists, and there are few tags.
         rows = skills.exclude(current=None).values_list("pk", "current__head")
         wanted = terms.tag.casefold()
         skills = skills.filter(
@@ -57,9 +60,10 @@ def filter_skills(skills: QuerySet[Skill], terms: SkillFilter) -> QuerySet[Skill
 
 
 def search_skills(skills: QuerySet[Skill], query: str, *, limit: int) -> list[FoundSkill]:
-    """Return the skills that match `query`, the best first; those with its name come before others.
+    """Return at most `limit` skills that match `query`, best first.
 
-    A skill without an accepted version is found by its name only.
+    Skills whose name contains the query come first. A skill without an accepted version is only
+    found by its name.
     """
     scores = {match.skill_id: match.score for match in ranked_versions(query, skills)}
     called = normalise_name(query)

@@ -1,4 +1,4 @@
-"""Skills for people: an agent's, the library's, and their use by runs."""
+"""Read the skills of an agent and of the library, and their use by runs, for people."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from skills_app.queries.available import scopes_of
 class AgentSkillRow:
     """A skill that an agent has or could have.
 
-    `version` is the one that agents get, None while none was accepted. `enabled`: the agent has it,
-    unless it `collides`: an earlier skill has its name. `waits`: a later version, or the
-    first one, awaits a decision.
+    `version` is the one that agents get, None if none was accepted. `enabled` says that the agent
+    has the skill, unless it `collides` with a skill of the same name that has precedence. `waits`
+    says that a later version, or the first one, awaits a decision.
     """
 
     skill: Skill
@@ -31,9 +31,10 @@ class AgentSkillRow:
 
 @dataclass(frozen=True, slots=True)
 class VersionUsage:
-    """The use of a version: numbers of runs; `files` is the number of file reads.
+    """The use of a version by runs.
 
-    `endings` counts the runs that loaded it or read its files by their status.
+    The numbers count runs, `files` counts reads of files. `endings` has the number of runs that
+    loaded the skill or read its files, by status.
     """
 
     version: SkillVersion
@@ -44,9 +45,10 @@ class VersionUsage:
 
 
 def agent_skills(agent: Agent) -> list[AgentSkillRow]:
-    """Return all skills of the scopes of `agent`, by name and then by precedence of the name.
+    """Return the skills that `agent` has or could have, by name.
 
-    Skills of directories that the caller of a thread names are not included.
+    Skills with the same name are in the order of `scopes_of`: the first enabled one keeps the name.
+    Skills in directories that the caller of a thread has named for that thread are not included.
     """
     scopes = scopes_of(agent.pk, built_in=agent.builtin_skills, directories=())
     rank = {scope: position for position, scope in enumerate(scopes)}
@@ -70,7 +72,7 @@ def agent_skills(agent: Agent) -> list[AgentSkillRow]:
 
 
 def with_waiting(skills: QuerySet[Skill]) -> QuerySet[Skill]:
-    """Annotate `waits`: whether a version later than the current one is undecided."""
+    """Annotate `waits`: whether a version later than the current one awaits a decision."""
     undecided = SkillVersion.objects.filter(
         Q(number__gt=OuterRef("current__number")) | Q(skill__current=None),
         skill=OuterRef("pk"),
@@ -82,7 +84,7 @@ def with_waiting(skills: QuerySet[Skill]) -> QuerySet[Skill]:
 
 
 def library_for(user: Person) -> QuerySet[Skill]:
-    """Return shared skills with their current versions: every user may read them.
+    """Return the shared skills with their current versions, which every user may read.
 
     Each has `waits`, as in `AgentSkillRow`.
     """
@@ -93,7 +95,7 @@ def library_for(user: Person) -> QuerySet[Skill]:
 
 
 def skill_usage(skill: Skill) -> list[VersionUsage]:
-    """Return the use of each version of `skill` by runs, the latest first."""
+    """Return the use of each version of `skill` by runs, latest version first."""
     versions = skill.versions.exclude(content=None).order_by("-number")
     usage = []
     for version in versions.defer("content"):

@@ -1,4 +1,4 @@
-"""Stored versions as the search reads them; each process analyses a version once."""
+"""Rank stored versions for a query. Each process analyses a version once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ANALYSIS = hashlib.sha256(
 
 @dataclass(frozen=True, slots=True)
 class RankedVersion:
-    """`score` is as in `skills_app.library.search.ranking.Match`."""
+    """A version and its score, as in `skills_app.library.search.ranking.Match`."""
 
     version_id: int
     skill_id: int
@@ -64,21 +64,24 @@ def rank_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[Pinne
 
 
 def stored_document(version: SkillVersion) -> SkillDocument:
-    """Return the document of a version. Raises `ValueError` for one that deleted its skill."""
+    """Return the parts of a version that the search reads.
+
+    Raises `ValueError` for a version that records a deletion.
+    """
     if version.content is None:
         raise ValueError(f"{version} has no content.")
     paths = version.files.values_list("path", flat=True)
-    # In the order of a package's files; databases may sort differently.
+    # Sort as in a package: databases may sort differently.
     return document_of(Head.from_json(version.head), body_of(version.content), sorted(paths))
 
 
 def _key(name: str, digest: str) -> str:
-    """Return the key of the analysis: a package's bytes and its name determine the result."""
+    """Return the cache key of an analysis, which depends on a package's bytes and its name."""
     return f"package {digest} {name}"
 
 
 def _analysed(keys: dict[int, str]) -> dict[int, Analysed]:
-    """Return analyses by version: those of this process, of the index, or of the bodies."""
+    """Return the analyses by version, from the cache, the index or the bodies."""
     known = {pk: found for pk, key in keys.items() if (found := cache.get(key)) is not None}
     wanted = keys.keys() - known.keys()
     if len(keys) > FEW:

@@ -1,4 +1,4 @@
-"""The instructions of skills as the model gets them with a loaded skill."""
+"""Return the instructions of loaded skills as the model receives them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from skills_app.models import SkillFile, SkillVersion, Trust
 
 
 def skill_text(skills: Sequence[PinnedSkill], *, limit: int, heads_only: bool = False) -> str:
-    """Return the `skill_texts` as one text."""
+    """Return the texts of `skill_texts` as one text."""
     return "\n\n".join(skill_texts(skills, limit=limit, heads_only=heads_only))
 
 
 def skill_texts(
     skills: Sequence[PinnedSkill], *, limit: int, heads_only: bool = False
 ) -> list[str]:
-    """Return the `Instructions` of each skill."""
+    """Return the instructions of each skill, together about `limit` bytes (see `Instructions`)."""
     versions = SkillVersion.objects.in_bulk([skill.version_id for skill in skills])
     files = SkillFile.objects.filter(version_id__in=versions).order_by("version_id", "path")
     paths: dict[int, list[str]] = {}
@@ -39,7 +39,7 @@ def skill_texts(
 
 
 def in_quarantine(skills: Sequence[PinnedSkill]) -> list[str]:
-    """Return the names of skills in quarantine, also if that is newer than their run."""
+    """Return the names of `skills` that are in quarantine now, not at the start of their run."""
     versions = SkillVersion.objects.filter(
         pk__in=[skill.version_id for skill in skills], trust=Trust.QUARANTINED
     )

@@ -1,6 +1,6 @@
-"""The skills of one run while it is driven: those pinned, and those active.
+"""The skills of a run while a worker executes it: the pinned and the active ones.
 
-At the start of a run, the rows of skills in directories are updated. Each package is a separate
+The start of a run updates the rows of skills in directories. Each package is a separate
 transaction: the first reading of a thousand packages takes seconds, and other runs of this process
 write their rows in between.
 """
@@ -60,7 +60,7 @@ from skills_app.settings import SkillSettings
 
 @dataclass(frozen=True, slots=True)
 class PromptSkill:
-    """A loaded skill with its instructions."""
+    """An active skill and its instructions."""
 
     skill: PinnedSkill
     text: str
@@ -68,15 +68,19 @@ class PromptSkill:
 
 @dataclass(frozen=True, slots=True)
 class PromptSkills:
-    """The skills for the prompt."""
+    """The skills that the system prompt contains."""
 
     pinned: Sequence[PinnedSkill] = ()
     active: Sequence[PromptSkill] = ()
-    """With `skill_mode` system_prompt: those whose instructions belong in the prompt."""
+    """The skills whose instructions are in the prompt, if `skill_mode` is system_prompt."""
 
 
 class RunSkills(RunPart, Shelf):
-    """`active` are the loaded, not deactivated skills, in the order in which they were loaded."""
+    """The skills of a run.
+
+    `pinned` are all skills that it may load. `active` are those loaded and not deactivated, in the
+    order of loading.
+    """
 
     label: ClassVar[str] = "skills"
     area: ClassVar[str] = "skills"
@@ -106,7 +110,7 @@ class RunSkills(RunPart, Shelf):
 
     @classmethod
     def load(cls, run: Run, spec: AgentSpec) -> RunSkills:
-        """Load the skills of a run, without those that were quarantined since its start."""
+        """Return the skills of `run`, except those that were quarantined since its start."""
         set_id = set_of(run)
         pinned = by_name(skill for skill in skills_in(set_id) if skill.trust != Trust.QUARANTINED)
         names = ActiveSkill.objects.filter(thread_id=run.thread_id).order_by("pk")
@@ -143,7 +147,11 @@ class RunSkills(RunPart, Shelf):
         return [skill.version_id for skill in self.active.values()]
 
     def prompt_content(self) -> PromptSkills:
-        """Return active skills within the limit of one: every request contains the prompt."""
+        """Return the skills for the prompt, with the instructions of the active ones.
+
+        All instructions together have the size limit of one skill, because every request contains
+        the prompt.
+        """
         skills = list(self.active.values()) if self._in_prompt else []
         texts = skill_texts(skills, limit=SkillSettings.now().CONTEXT_BYTES) if skills else []
         active = [PromptSkill(skill, text) for skill, text in zip(skills, texts, strict=True)]
@@ -153,7 +161,7 @@ class RunSkills(RunPart, Shelf):
         return bool(self.pinned)
 
     def refusal(self, tool: str, tools: Sequence[str], known: Known) -> Verdict | None:
-        """Return the refusal of a tool that an active skill does not allow."""
+        """Return the refusal of `tool` if an active skill does not allow it, else None."""
         for skill in self.active.values():
             left = narrows_to(skill.head.allowed_tools, known())
             if left is not None and tool not in left:
@@ -165,7 +173,7 @@ class RunSkills(RunPart, Shelf):
         return None
 
     def tools_left(self, known: Known) -> frozenset[str] | None:
-        """Return the tools that all active skills allow; None if none narrows."""
+        """Return the tools that all active skills allow; None if no skill limits the tools."""
         left: frozenset[str] | None = None
         for skill in self.active.values():
             narrowed = narrows_to(skill.head.allowed_tools, known())
@@ -174,9 +182,9 @@ class RunSkills(RunPart, Shelf):
         return left
 
     def finished(self, call: FinishedCall) -> Callable[[], None] | None:
-        """Record which files of skills the call has used.
+        """Return a function that records the files of skills that the call has used, or None.
 
-        Without a tool to load a skill, reading its SKILL.md makes it active.
+        If the agent has no tool to load skills, reading a SKILL.md makes the skill active.
         """
         found = files_of(self.pinned, call)
         if not found:
@@ -190,7 +198,7 @@ class RunSkills(RunPart, Shelf):
         return commit
 
     def directory(self, read: Read) -> Path | None:
-        """Return the directory of this run's packages on this host; None without any."""
+        """Return the directory of the run's unpacked skills on this host, None without skills."""
         if not self.pinned:
             return None
         try:
@@ -202,7 +210,10 @@ class RunSkills(RunPart, Shelf):
             ) from error
 
     def for_child(self, subagent: SubagentSpec) -> Inherited:
-        """Return the set of the parent's skills that a child pins, and the loaded ones."""
+        """Return the pinned set or the loaded skills that the run of a subagent inherits.
+
+        Raises `SubagentError` for a skill that is missing or in quarantine.
+        """
         if not subagent.skills:
             return Inherited(partial(pin_for_child, self.set_id, []))
         loaded: dict[str, PinnedSkill] = {}
@@ -242,14 +253,17 @@ Found = Sequence[tuple[PinnedSkill, str]]
 
 
 def files_of(skills: dict[str, PinnedSkill], call: FinishedCall) -> Found:
-    """Return the files of the run's skills that the call has read or run, each with its skill."""
+    """Return pairs (skill, path) of the files in `skills` that the call has read or run."""
     if call.is_error or call.tool not in _TOOLS or not skills:
         return ()
     return list(dict.fromkeys(_files(skills, call.raw_input)))
 
 
 def note_of(found: Found, call: FinishedCall) -> tuple[Callable[[], None], Sequence[PinnedSkill]]:
-    """Return the function that records the files in the call's commit, and the activated skills."""
+    """Return (the function that records the files, the skills that become active).
+
+    The function must run in the transaction of the call.
+    """
     opened = [skill for skill, path in found if path == SKILL_FILE]
     activates = opened if "load_skill" not in call.tools else []
     return (
@@ -261,7 +275,7 @@ def note_of(found: Found, call: FinishedCall) -> tuple[Callable[[], None], Seque
 
 
 def _files(skills: dict[str, PinnedSkill], raw_input: str) -> Iterator[tuple[PinnedSkill, str]]:
-    """Yield each (skill, path in it) that the input names, in time linear in the input."""
+    """Yield (skill, path in it) for each path in the input, in time linear in the input."""
     for value in json.loads(raw_input).values():
         if not isinstance(value, str):
             continue
@@ -275,11 +289,11 @@ def _files(skills: dict[str, PinnedSkill], raw_input: str) -> Iterator[tuple[Pin
 logger = logging.getLogger(__name__)
 
 PASSES = 5
-"""Attempts to read a directory that changes, or that others store, at the same time."""
+"""The number of attempts to read a directory that changes or that other processes store."""
 
 
 async def synced_sources(worker: Any, run: Run, spec: AgentSpec) -> list[SourceRead]:
-    """Return the contents of the directories of a run's skills, after updating the rows."""
+    """Update the rows of the run's directories of skills, and return their contents."""
     directories, refused = usable_directories(run)
     built_in = spec.option(SkillOptions).builtin_skills
     reads = await worker.in_thread(partial(read_sources, directories, built_in=built_in))
@@ -317,7 +331,7 @@ async def _synced(worker: Any, read: SourceRead) -> SourceRead:
 
 
 async def _store(worker: Any, scope: str, changes: Changes) -> bool:
-    """Store changes. Return False if a package has changed since it was read: read again."""
+    """Store `changes`. Return False if a package has changed since it was read."""
     as_read = True
     for found in changes.packages:
         package = await worker.in_thread(package_of, scope, found)

@@ -1,4 +1,4 @@
-"""`{% trust_badge skill trusts %}`: who vouches for a skill, in a word."""
+"""The tag `{% trust_badge skill trusts %}` shows who vouches for a skill."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ register = template.Library()
 
 @register.inclusion_tag("skills_app/trust_badge.html")
 def trust_badge(skill: Skill, waiting: Mapping[int, str]) -> dict[str, str]:
-    """Return the trust of the version that agents get, or else of the waiting one."""
+    """Return the trust of the current version, or else that of the latest one in `waiting`."""
     trust = skill.current.trust if skill.current else waiting.get(skill.pk, "")
     return {"trust": trust, "label": str(Trust(trust).label) if trust else "no version"}

@@ -6,7 +6,6 @@ from text_scanner.concepts import C
 from text_scanner.rules.rule import AIMED, DATAS, GUARD, OUT, SENDS, Rule, need, rule
 
 APPROVAL: tuple[Rule, ...] = (
-    # Credentials
     rule(
         "ask-for-credentials",
         "Makes the agent ask people for their credentials",
@@ -18,7 +17,6 @@ APPROVAL: tuple[Rule, ...] = (
         need(C.STORE | OUT, ".", 0, 180),
         unless=GUARD | C.TEACH | C.ATTACKER,
     ),
-    # Approvals
     rule(
         "false-approval",
         "Claims an approval for all later actions",

@@ -6,7 +6,6 @@ from text_scanner.concepts import C
 from text_scanner.rules.rule import DATAS, GUARD, OUT, SENDS, Rule, need, rule
 
 CONCEALMENT: tuple[Rule, ...] = (
-    # Concealment
     rule(
         "conceal-from-user",
         "Instructs the agent to hide something from people",

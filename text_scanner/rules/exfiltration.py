@@ -1,4 +1,4 @@
-"""Rules about data that is sent out."""
+"""Rules about sending data to others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from text_scanner.concepts import C
 from text_scanner.rules.rule import AIMED, DATAS, GUARD, OUT, SENDS, Rule, need, rule
 
 EXFILTRATION: tuple[Rule, ...] = (
-    # Exfiltration
     rule(
         "exfiltrate-secrets",
         "Sends secrets to an outside address",

@@ -6,7 +6,6 @@ from text_scanner.concepts import C
 from text_scanner.rules.rule import GUARD, Rule, need, rule
 
 OVERRIDE: tuple[Rule, ...] = (
-    # Override of instructions
     rule(
         "override-instructions",
         "Instructs the agent to ignore its instructions",

@@ -1,8 +1,8 @@
-"""Rules of intent: combinations of word classes in a sentence that indicate an attack.
+"""Define a rule of intent: a combination of word classes in a sentence that indicates an attack.
 
-A rule has an anchor and needs. Each need is a set of classes that another word must have, within a
-number of characters before or after the anchor. `+` requires that the word is not negated, `-` that
-it is negated ("never tell"), and `.` accepts both.
+A rule has an anchor word and needs. Each need is a set of classes that another word must have,
+within a number of characters before or after the anchor. `+` requires that this word is not
+negated, `-` that it is negated ("never tell"), and `.` accepts both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ Polarity = Literal["+", "-", "."]
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A word of one of `classes`, at most `before` or `after` characters from the anchor."""
+    """A word that a rule needs in addition to its anchor.
+
+    The word has one of `classes`, at most `before` characters before or `after` characters after
+    the anchor.
+    """
 
     classes: int
     polarity: Polarity = "."
@@ -28,7 +32,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A combination of words, with its name, description and severity."""
+    """A combination of word classes, with the name, description and severity of its findings."""
 
     pattern: str
     description: str
@@ -36,13 +40,13 @@ class Rule:
     anchor: Need
     needs: tuple[Need, ...]
     unless: int = 0
-    """The rule does not match if the sentence has a word of these classes that is not negated."""
+    """Classes that exclude a match, if the sentence has a word of them that is not negated."""
 
     one_negation: bool = False
-    """Requires exactly one negation, unlike in "never deploy without approval"."""
+    """Whether a match needs exactly one negation: "never deploy without approval" has two."""
 
     wide: bool = False
-    """Also matches across two consecutive sentences."""
+    """Whether the rule also matches across two consecutive sentences."""
 
     @property
     def masks(self) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ from agents.sdk.errors import SetupError
 from sandbox.cancellation import Cancellation
 
 with lazy_modules:
-    # Importing the drivers takes 0.2 s, and programs without databases import this module too.
+    # Import late: the drivers take 0.2 s, and programs without databases import this module too.
     from agents.features.databases import middleware, queries
     from agents.features.databases.drivers import address, inspect, own_database, write
     from agents.features.databases.middleware import calls
@@ -107,17 +107,17 @@ class DatabaseBackend:
     async def execute(
         self, query: str, database: str = "default", params: Mapping[str, Any] | None = None
     ) -> QueryResult:
-        """Run one statement; `params` are values for `:name` in it.
+        """Run one statement and return its result. `params` are values for `:name` in it.
 
-        Values of rows are Python's: `Decimal`, `datetime`, `list`. Values that Python does not
-        have are text, for example the date `infinity`.
+        Values in rows are Python objects: `Decimal`, `datetime`, `list`. Values that Python does
+        not have are text, for example the date `infinity`.
         """
         return await self._execute(query, database, params, native=True)
 
     async def execute_as_text(
         self, query: str, database: str = "default", params: Mapping[str, Any] | None = None
     ) -> QueryResult:
-        """Run one statement as `execute`, with values for a model: numbers, and the rest text."""
+        """Run one statement as `execute` does, with values for a model: numbers or text."""
         return await self._execute(query, database, params, native=False)
 
     async def get_schema(self, database: str = "default") -> QueryResult:
@@ -137,7 +137,7 @@ class DatabaseBackend:
         )
 
     async def close(self) -> None:
-        """Release the engine. Idle connections are closed automatically."""
+        """Release the engine. Vel closes idle connections automatically."""
         await in_thread(engine.leave, self._token)
 
     async def _execute(
@@ -169,7 +169,7 @@ class DatabaseBackend:
         return QueryResult(list(returned.columns), returned.rows, changes.row_count)
 
     async def _call(self, database: str, work: Callable[..., T]) -> T:
-        """Call `work` with the target on a thread. Raises `QueryFailed`."""
+        """Call `work` with the target on a thread, and return its result. Raises `QueryFailed`."""
         _check_texts(database=database)
         cancel = Cancellation()
 
@@ -193,7 +193,7 @@ class DatabaseBackend:
         )
 
     def _target(self, database: str) -> tuple[DatabaseTarget, Any]:
-        """Return the target and the identity of Vel's database. Blocks. Raises `QueryFailed`."""
+        """Return (the target, the identity of Vel's own database). Blocks. Raises `QueryFailed`."""
         prepare()
 
         try:
@@ -222,7 +222,7 @@ def _check_texts(**given: Any) -> None:
 
 _NAME = "DatabaseMiddleware"
 _USUAL = {"query_timeout": 30, "row_limit": 10_000}
-"""The default limits of a backend, and of the databases of an agent."""
+"""The default limits of a backend and of the databases of an agent."""
 
 
 class DatabaseMiddleware(BuiltInMiddleware):
@@ -252,7 +252,7 @@ class DatabaseMiddleware(BuiltInMiddleware):
         self.backend = connections
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Give the agent these databases, with the limits of the backend."""
+        """Return `config` with these databases and the limits of the backend."""
         backend = self.backend
         own = {name: getattr(backend, name) for name in ("query_timeout", "row_limit")}
         own = {name: value for name, value in own.items() if value != _USUAL[name]}
@@ -280,7 +280,7 @@ class DatabaseMiddleware(BuiltInMiddleware):
         )
 
     def get_tools(self) -> Sequence[ToolSpec]:
-        """Return the tools of an agent with these databases, as functions on the backend."""
+        """Return the tools that an agent with these databases has, as functions on the backend."""
         tools = {tool.name: tool for tool in middleware.DatabaseMiddleware().every_tool()}
         writes = not self.backend.read_only
         return tuple(

@@ -22,7 +22,7 @@ _NAME = "SandboxMiddleware"
 
 
 class SandboxMiddleware(BuiltInMiddleware):
-    """execute and execute_python in a sandbox over `working_dir`, by default ./workspace.
+    """The tools execute and execute_python in a sandbox over `working_dir` (default ./workspace).
 
     >>> sandbox = SandboxMiddleware("./work", timeout=60)
     >>> sandbox.execute("echo hello")["stdout"]
@@ -48,7 +48,7 @@ class SandboxMiddleware(BuiltInMiddleware):
 
     @cached_property
     def backend(self) -> SandboxFilesystemBackend:
-        """The sandbox of this middleware without an agent, made at the first command."""
+        """Return the sandbox for use without an agent. It is created at the first command."""
         directory = self.working_dir or DEFAULT_WORKSPACE
         return SandboxFilesystemBackend(directory, self.network, self.timeout)
 
@@ -135,7 +135,10 @@ def _run(tool: CommandTool, backend: Any, source: str, timeout: float | None) ->
 def working_directory(
     config: DeepAgentConfig, own: str | Path | None, name: str
 ) -> str | Path | None:
-    """Return the agent's directory: that of a middleware, or the agent's own."""
+    """Return the working directory of the agent: that of the middleware, or else that of `config`.
+
+    Raises `SetupError` if both are given and differ.
+    """
     given = config.sandbox_working_dir
     if own is None:
         return given

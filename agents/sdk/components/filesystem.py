@@ -1,4 +1,4 @@
-"""File tools as a component: in an agent they give it its files, alone they work on the backend."""
+"""File tools as a component. An agent uses them for its files; alone they work on a backend."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ _NAME = "FilesystemMiddleware"
 
 
 class FilesystemMiddleware(BuiltInMiddleware):
-    """ls, read_file, write_file, edit_file, glob and grep over a backend.
+    """The tools ls, read_file, write_file, edit_file, glob and grep over a backend.
 
-    In an agent, `backend` holds the agent's files. It is one of Vel's backends, or any object with
-    these six methods (`FilesystemBackend`, docs/guides/python.md#backends). Without it, an agent
-    stores its files with each session, and has no commands; alone, the files are in memory.
+    In an agent, `backend` has the agent's files. It is one of Vel's backends, or any object with
+    these six methods (`FilesystemBackend`, docs/guides/python.md#backends). Without a backend, an
+    agent stores its files with each session and has no commands. Without an agent, the files are in
+    memory.
 
     >>> from vel import FilesystemMiddleware
     >>> files = FilesystemMiddleware()
@@ -57,9 +58,9 @@ class FilesystemMiddleware(BuiltInMiddleware):
         self._files = file_backend(self.backend)
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Make the backend the place of the agent's files, which has these tools anyway.
+        """Return `config` with the backend as the place of the agent's files.
 
-        Raises `SetupError` if another argument contradicts it.
+        Raises `SetupError` if another argument contradicts the backend.
         """
         if self._is_default:
             return replace(config, sandbox_enabled=False)
@@ -147,7 +148,7 @@ class FilesystemMiddleware(BuiltInMiddleware):
         return self._run("grep", {**given, "ignore_case": ignore_case}, others)
 
     def _run(self, name: str, given: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
-        """Run a tool as an agent does. Its failure is the result."""
+        """Run a tool as an agent does, and return its result. An error is a result, too."""
         tool = _TOOLS[name]
         for other in others:
             if other not in _other_names(tool.input_model):
@@ -162,7 +163,7 @@ class FilesystemMiddleware(BuiltInMiddleware):
             return {"error": str(error)}
 
     def get_state(self) -> dict[str, Any]:
-        """Return the files in memory, as base64. Other backends keep their files themselves."""
+        """Return the files in memory as base64. Other backends store their files themselves."""
         if not isinstance(self.backend, StateFilesystemBackend):
             return {}
         store = self.backend.store
@@ -170,7 +171,10 @@ class FilesystemMiddleware(BuiltInMiddleware):
         return {"files": {path: base64.b64encode(store[path]).decode() for path in paths}}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Make the files those of a result of `get_state`. Raises `SetupError`."""
+        """Replace the files in memory with those of a result of `get_state`.
+
+        Raises `SetupError`.
+        """
         files = _files_of(state)
         if not isinstance(self.backend, StateFilesystemBackend):
             if files:
@@ -198,7 +202,7 @@ def _other_names(model: type[Any]) -> set[str]:
 
 
 def _files_of(state: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return the checked files of a state. Raises `SetupError`."""
+    """Return the files of a state by path. Raises `SetupError` if the state is invalid."""
     if not isinstance(state, Mapping) or set(state) - {"files"}:
         raise SetupError("load_state: give a state from get_state, as {'files': {PATH: BASE64}}.")
     given = state.get("files", {})
@@ -225,7 +229,7 @@ def _top(backend: Any) -> SandboxFilesystemBackend:
 
 
 def _with_sandbox(config: DeepAgentConfig, backend: SandboxFilesystemBackend) -> DeepAgentConfig:
-    """Return the config with the directory and the limits of a backend."""
+    """Return `config` with the directory and the limits of `backend`. Raises `SetupError`."""
     seconds = backend.sandbox.timeout
     if not seconds.is_integer():
         raise SetupError(f"timeout: expected a whole number of seconds, got {seconds:g}.")

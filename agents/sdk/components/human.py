@@ -1,4 +1,4 @@
-"""Calls that require approval, as a component."""
+"""Approval of tool calls as a component."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from agents.sdk.errors import SetupError
 
 
 class HumanInTheLoopMiddleware(BuiltInMiddleware):
-    """Approval for the tools in `interrupt_on`: True, False (never), or a rule.
+    """Approval for calls of the tools in `interrupt_on`.
 
-    docs/guides/policy.md describes rules.
+    Each tool has the value True, False (never), or a rule (docs/guides/policy.md).
 
     >>> approvals = HumanInTheLoopMiddleware({"execute": True})
     >>> approvals.should_interrupt("execute"), approvals.should_interrupt("ls")
@@ -39,5 +39,5 @@ class HumanInTheLoopMiddleware(BuiltInMiddleware):
         return replace(config, interrupt_on={**self.interrupt_on, **config.interrupt_on})
 
     def should_interrupt(self, tool_name: str) -> bool:
-        """Return whether a call of this tool requires approval by `interrupt_on`."""
+        """Return whether a call of the tool requires approval according to `interrupt_on`."""
         return bool(self.interrupt_on.get(tool_name, False))

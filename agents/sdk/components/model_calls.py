@@ -1,6 +1,6 @@
-"""Long conversations, caches of prompts, and retries: the parts of an agent around model calls.
+"""Long conversations, prompt caches and retries as components.
 
-They have no tools. Without an agent they do nothing.
+They configure the model calls of an agent. They have no tools, and have no effect without an agent.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from agents.sdk.errors import SetupError
 
 
 class ContextManagementMiddleware(BuiltInMiddleware):
-    """Long results go to files, and long conversations are shortened (docs/guides/context.md).
+    """Write long results to files and shorten long conversations (docs/guides/context.md).
 
-    `evict_bytes` is the size from which a result goes to a file; `compact_at` is the part of the
-    room, from 0.1 to 1, at which a conversation is shortened. None: as the settings say. With
-    `enabled` False the agent does neither.
+    `evict_bytes` is the size in bytes from which a result is written to a file. `compact_at` is the
+    part of the room for prompts, from 0.1 to 1, from which a conversation is shortened. None means
+    the value of the settings. With `enabled` False the agent does neither.
 
     >>> agent = create_deep_agent(middleware=[ContextManagementMiddleware(compact_at=0.5)])
     >>> agent.config.options["compact_at"]
@@ -62,7 +62,7 @@ class ContextManagementMiddleware(BuiltInMiddleware):
 
 
 class CachingMiddleware(BuiltInMiddleware):
-    """The provider's cache of prompts; with `enabled` False, the agent asks for no cache.
+    """Use the provider's prompt cache, or with `enabled` False do not request it.
 
     >>> agent = create_deep_agent(middleware=[CachingMiddleware(enabled=False)])
     >>> agent.config.options["prompt_caching"]
@@ -81,10 +81,10 @@ class CachingMiddleware(BuiltInMiddleware):
 
 
 class RetryMiddleware(BuiltInMiddleware):
-    """Model calls are repeated after temporary errors, and calls of tools by `tool_retries`.
+    """Repeat model calls after temporary errors, and tool calls according to `tool_retries`.
 
-    `model_attempts` is from 1 (no retries) to 20, and includes the first call. None: as the
-    settings say. `tool_retries` is the argument of `create_deep_agent`.
+    `model_attempts` is a number from 1 (no retries) to 20 that includes the first call. None means
+    the value of the settings. `tool_retries` is the argument of `create_deep_agent`.
 
     >>> retries = RetryMiddleware(3, [{"tool": "grep", "attempts": 2}])
     >>> agent = create_deep_agent(middleware=[retries])

@@ -1,4 +1,4 @@
-"""A to-do list as a component: alone in memory, in an agent the list of its sessions."""
+"""A to-do list as a component: in memory, or in an agent the list of its sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agents.sdk.errors import SetupError
 
 
 class TodoList:
-    """The tasks, in their order, with a heading. Wrong values are a `SetupError`.
+    """A list of tasks in order, with a heading. Raises `SetupError` for invalid values.
 
     >>> todos = TodoList()
     >>> first = todos.add("Read the report")
@@ -32,7 +32,7 @@ class TodoList:
         self.keep(self.plan)
 
     def add(self, task: str) -> TodoItem:
-        """Add an item, and return it."""
+        """Add a task at the end, and return its item."""
         self._change(TodoDelta(next_steps=[task]))
         return self.items[-1]
 
@@ -51,27 +51,30 @@ class TodoList:
         return False
 
     def get_pending(self) -> list[TodoItem]:
-        """Return the items that are pending."""
+        """Return the pending items."""
         return [item for item in self.items if item.status == "pending"]
 
     def get_completed(self) -> list[TodoItem]:
-        """Return the items that are completed."""
+        """Return the completed items."""
         return [item for item in self.items if item.status == "completed"]
 
     def to_markdown(self) -> str:
-        """Return it as the agent reads it."""
+        """Return the list as the Markdown text that the agent reads."""
         return todo_list.as_markdown(self.plan)
 
     @property
     def plan(self) -> Plan:
-        """The list in its checked form. Raises `SetupError`."""
+        """Return the list in checked form. Raises `SetupError`."""
         try:
             return todo_list.checked(Plan(tuple(self.items), self.current_task))
         except TodoError as error:
             raise SetupError(str(error)) from None
 
     def keep(self, plan: Plan) -> None:
-        """Make a checked list its content. Items that are still there stay the same objects."""
+        """Replace the content with a checked list.
+
+        Items with the same text stay the same objects.
+        """
         items = list(plan.items)
         for at, (old, new) in enumerate(zip(self.items, plan.items, strict=False)):
             if old.content == new.content:
@@ -99,7 +102,7 @@ class TodoList:
 
 
 class _SessionList(TodoList):
-    """A copy of a session's list. Its methods change the session, too."""
+    """A copy of a session's list. Its methods also change the session."""
 
     def __init__(self, sessions: Sessions, session_id: str) -> None:
         self._sessions, self._session_id = sessions, session_id
@@ -111,15 +114,15 @@ class _SessionList(TodoList):
     def keep(self, plan: Plan) -> None:
         if self._is_read:
             self._sessions.replace_part(self._session_id, "planning", plan.data())
-        # A tuple: a list that a program changes would not change the session.
+        # Use a tuple, because changes of a list by the program would not change the session.
         self.items, self.current_task = tuple(plan.items), plan.current_task
 
 
 class PlanningMiddleware(BuiltInMiddleware):
-    """A to-do list, with the tools of agents to write and read it.
+    """A to-do list, and the tools with which agents write and read it.
 
-    In an agent, each new session starts with a copy of the list, and later `todo_list`, `get_state`
-    and the tools show and change the list of the agent's last session.
+    In an agent, each new session starts with a copy of the list. After that, `todo_list`,
+    `get_state` and the tools show and change the list of the agent's last session.
 
     >>> planning = PlanningMiddleware()
     >>> planning.write_todos(todos=[{"content": "Read", "status": "pending"}])["counts"]["pending"]
@@ -133,12 +136,15 @@ class PlanningMiddleware(BuiltInMiddleware):
     def __init__(self) -> None:
         self._own = TodoList()
         self._last: TodoList | None = None
-        """That of the last session, when its agent is closed."""
+        """The list of the last session, after its agent was closed."""
         self._sessions: weakref.ref[Sessions] | None = None
         self._session_id = ""
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Use the agent's own list, which each session has, with these tools."""
+        """Return `config`, which uses the list of each session.
+
+        Raises `SetupError` without planning.
+        """
         if not config.planning:
             raise SetupError("planning=False contradicts the PlanningMiddleware: leave one out.")
         return config
@@ -157,7 +163,7 @@ class PlanningMiddleware(BuiltInMiddleware):
 
     @property
     def todo_list(self) -> TodoList:
-        """The list, in an agent that of its last session."""
+        """Return the list; in an agent that of its last session."""
         sessions = self._sessions() if self._sessions is not None else None
         if sessions is None:
             return self._last or self._own
@@ -224,11 +230,11 @@ class PlanningMiddleware(BuiltInMiddleware):
         return todo_list.PROMPT
 
     def get_state(self) -> dict[str, Any]:
-        """Return the list as the part `planning` of an agent's state has it."""
+        """Return the list in the form of the part `planning` in an agent's state."""
         return self.todo_list.plan.data()
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Replace the list by that of a state. Raises `SetupError`, and changes nothing then."""
+        """Replace the list with that of a state. Raises `SetupError`, and then changes nothing."""
         try:
             plan = todo_list.plan_of(state)
         except TodoError as error:

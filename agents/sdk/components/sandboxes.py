@@ -1,4 +1,4 @@
-"""Sandboxes and their files, for a program, over a directory."""
+"""Sandboxes over a directory, and their files, for a program."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def create_sandbox(
     network: bool = False,
     timeout: float = 30,
 ) -> BaseSandbox:
-    """Return this system's sandbox. Its behaviour and errors: `sandbox.create.create_sandbox`.
+    """Return the sandbox of this operating system, as `sandbox.create.create_sandbox` does.
 
     >>> create_sandbox("./work", timeout=10).execute("echo hello").stdout
     'hello\\n'

@@ -1,4 +1,4 @@
-"""Start agents of a registry's types from a program, in parallel."""
+"""Run agents of a registry's types from a program, in parallel."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SubagentStatus(StrEnum):
 
 @dataclass
 class SubagentResult:
-    """The result of one task. `messages` are its conversation, times are in UTC.
+    """The result of one task. `messages` is the conversation. Times are in UTC.
 
     >>> SubagentResult("1", "Look around", "explore").status
     <SubagentStatus.PENDING: 'pending'>
@@ -61,10 +61,10 @@ class SubagentResult:
 
 
 class SubagentSpawner:
-    """Runs at most `max_concurrent` tasks in parallel; others wait.
+    """Runs tasks by agents of given types, at most `max_concurrent` in parallel.
 
-    Each works as the subagent of an agent does. `options` are common fields of `DeepAgentConfig`,
-    such as `sandbox_working_dir`. A type's own prompt follows `system_prompt`.
+    Each task runs as that of a subagent does. `options` are fields of `DeepAgentConfig` for all
+    types, such as `sandbox_working_dir`. A type's own prompt follows `system_prompt`.
 
     >>> async def look():
     ...     spawner = SubagentSpawner(model=scripted_model(["Two files."]), sandbox_enabled=False)
@@ -96,7 +96,7 @@ class SubagentSpawner:
         self.results: dict[str, SubagentResult] = {}
 
     async def spawn(self, task: str, agent_type: str = "default") -> SubagentResult:
-        """Carry out a task and return its result. If the caller is cancelled, so is the task.
+        """Run a task and return its result. If the caller is cancelled, so is the task.
 
         Raises `UnknownName` for an unknown type.
         """
@@ -108,7 +108,10 @@ class SubagentSpawner:
             raise
 
     def start(self, task: str, agent_type: str = "default") -> str:
-        """Start a task and return its id without waiting, for `wait` and `cancel`."""
+        """Start a task and return its id without waiting, for `wait` and `cancel`.
+
+        Raises `UnknownName` for an unknown type.
+        """
         subagent = self.find(agent_type)
         if subagent is None:
             known = ", ".join(self.registry.list())
@@ -130,7 +133,10 @@ class SubagentSpawner:
         id: str,
         timeout: float | None = WAIT_SECONDS,  # noqa: ASYNC109  # part of the public interface
     ) -> SubagentResult:
-        """Wait for a task's end, `timeout` seconds at most (`TimeoutError`)."""
+        """Wait for the end of a task and return its result.
+
+        Raises `TimeoutError` after `timeout` seconds, and `UnknownName` for an unknown id.
+        """
         if id not in self.results:
             raise UnknownName(f"There is no subagent {id!r}.")
         if (work := self._tasks.get(id)) is not None:
@@ -179,7 +185,7 @@ class SubagentSpawner:
         return result
 
     async def _reject(self, agent: DeepAgent, result: SubagentResult, tools: list[str]) -> None:
-        """Reject the requests of a run and end it: no person can decide them here."""
+        """Reject the pending requests of a run and end it: no person can decide them here."""
         result.status = SubagentStatus.FAILED
         result.error = (
             f"It needs the approval of a person for {', '.join(tools) or 'a call'}, and a spawned "
@@ -190,7 +196,7 @@ class SubagentSpawner:
             pass
 
     def find(self, agent_type: str) -> SubagentConfig | None:
-        """Return the present type as a subagent."""
+        """Return the type as a subagent, None if there is no such type."""
         config = self.registry.get(agent_type)
         if config is None:
             return None
@@ -205,7 +211,7 @@ class SubagentSpawner:
         return subagent
 
     def _agent(self, subagent: SubagentConfig) -> DeepAgent:
-        """Return the agent whose subagent works alone."""
+        """Return the agent that works as `subagent` alone. It is created at the first call."""
         for known, agent in self._agents:
             if known == subagent:
                 return agent

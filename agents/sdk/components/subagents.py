@@ -1,4 +1,4 @@
-"""Delegation as a component: the subagents of an agent, or their tools without an agent."""
+"""Delegation as a component: subagents for an agent, or their tools without an agent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from agents.sdk.model_config import checked_model
 from agents.spec import SANDBOX_ONLY, AgentSpec, SubagentSpec
 
 with lazy_modules:
-    # They need Django's apps.
+    # Import late, because this module needs Django's apps.
     from agents.features.subagents import middleware as feature
     from agents.middleware import base
     from agents.middleware import context as engine
@@ -41,12 +41,13 @@ _SECONDS = 600
 
 
 class SubagentMiddleware(BuiltInMiddleware):
-    """General, explore and plan, `subagents`, and the types of `registry`.
+    """The subagents of an agent and the tools to delegate to them.
 
-    Its tools are those of an agent, also without an agent; then `options` are as for
-    `SubagentSpawner`. Subagents that define no model or tools have `default_model` (or `model`) and
-    `default_tools`. With a `registry`, or with `background`, there are also spawn_subagent,
-    spawn_parallel, wait_subagent and cancel_subagent.
+    The subagents are general, explore and plan, those in `subagents`, and the types in `registry`.
+    The tools also work without an agent; `options` are then those of `SubagentSpawner`. Subagents
+    that define no model or tools have `default_model` (or `model`) and `default_tools`. With a
+    `registry`, or with `background`, there are also the tools spawn_subagent, spawn_parallel,
+    wait_subagent and cancel_subagent.
 
     >>> writer = SubagentConfig("writer", "Writes texts.")
     >>> delegation = SubagentMiddleware(
@@ -92,7 +93,7 @@ class SubagentMiddleware(BuiltInMiddleware):
 
     @property
     def subagents(self) -> dict[str, SubagentConfig]:
-        """All subagents by name."""
+        """Return all subagents by name."""
         options = self._spawner.options
         types = [] if self.registry is None else self.registry.subagents()
         own = {item.name: item for item in types} | self._own
@@ -137,7 +138,7 @@ class SubagentMiddleware(BuiltInMiddleware):
         )
 
     def _changed_types(self, config: DeepAgentConfig) -> dict[str, SubagentConfig]:
-        """Return the types of each agent that a default changes."""
+        """Return the types that every agent has and that a default of this middleware changes."""
         if not self._has_defaults:
             return {}
         there = {item.name for item in config.subagents}
@@ -202,7 +203,7 @@ class SubagentMiddleware(BuiltInMiddleware):
         await self._spawner.close()
 
     def _spec(self) -> AgentSpec:
-        """Return an agent with these subagents."""
+        """Return the specification of an agent with these subagents."""
         own = [
             SubagentSpec(name=item.name, description=item.description)
             for _, item in sorted(self.subagents.items())
@@ -217,7 +218,7 @@ class SubagentMiddleware(BuiltInMiddleware):
         )
 
     async def _called(self, name: str, **given: Any) -> Any:
-        """Call a tool as an agent does, and return the result for its model."""
+        """Call a tool as an agent does, and return the result that its model would receive."""
         path = self._spawner.options.get("persistence_path")
         await in_thread(partial(prepare, path, database=False))
         checked = fitting_input(name, FORMS[name].input_model, given)
@@ -234,7 +235,7 @@ SubagentsMiddleware = SubagentMiddleware
 
 
 def _as_config(built_in: SubagentSpec, options: Mapping[str, Any]) -> SubagentConfig:
-    """Return a type of each agent with the tools that these options allow."""
+    """Return a type that every agent has, with the tools that these options allow."""
     return SubagentConfig(
         name=built_in.name,
         description=built_in.description,
@@ -246,7 +247,7 @@ def _as_config(built_in: SubagentSpec, options: Mapping[str, Any]) -> SubagentCo
 
 
 def _given(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments other than the method's defaults, so that aliases can replace them."""
+    """Return the arguments that differ from the defaults, so that aliases can set the others."""
     usual = method.__kwdefaults__ or {}
     names = method.__code__.co_varnames[1 : method.__code__.co_argcount]
     usual = dict(zip(names, method.__defaults__ or (), strict=True)) | usual
@@ -254,7 +255,7 @@ def _given(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, An
 
 
 class _Completed(AgentRegistry):
-    """A registry whose types have a model and tools of a middleware as subagents."""
+    """A registry whose types get the default model and tools of a middleware."""
 
     def __init__(self, registry: Any, complete: Callable[[SubagentConfig], SubagentConfig]) -> None:
         self._registry = registry
@@ -281,7 +282,7 @@ class _Completed(AgentRegistry):
 
 
 class _Delegates(SubagentSpawner):
-    """The spawner of a middleware, with its subagents."""
+    """The spawner of a middleware. It also finds the subagents of the middleware."""
 
     def __init__(
         self, middleware: SubagentMiddleware, max_concurrent: int, options: dict[str, Any]
@@ -295,7 +296,7 @@ class _Delegates(SubagentSpawner):
 
 
 class _Calls:
-    """A call outside of a run: `agents.middleware.context.ToolContext` and its `Subagents`."""
+    """The `agents.middleware.context.ToolContext` of a call outside of a run."""
 
     def __init__(self, spawner: SubagentSpawner, spec: AgentSpec) -> None:
         self.spec = spec
@@ -304,7 +305,7 @@ class _Calls:
         self._indexes: dict[str, int] = {}
 
     def tools_left(self) -> None:
-        """No skill of a parent restricts the tools."""
+        """Return None, because no skill of a parent limits the tools."""
 
     async def start(self, orders: Sequence[engine.TaskOrder], at_once: int) -> list[str]:
         ids = [self._spawner.start(order.message, order.subagent.name) for order in orders]
@@ -327,7 +328,10 @@ class _Calls:
     async def ended(
         self, run_ids: Sequence[str], seconds: float | None
     ) -> list[engine.SubagentReport]:
-        """Wait for the ends of runs. Without `seconds`, they end with their caller."""
+        """Wait for the ends of runs, at most `seconds`.
+
+        Without `seconds`, they end with their caller.
+        """
         waits = asyncio.gather(*(self._spawner.wait(id, timeout=seconds) for id in run_ids))
         try:
             await waits

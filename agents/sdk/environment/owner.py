@@ -1,4 +1,4 @@
-"""The owner of a program's runs."""
+"""Find the owner of a program's runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from agents.sdk.errors import SetupError
 
 
 def owner_of(user: Any) -> Any:
-    """Return the row of `user` (a user, or a user's name), or the local account's.
+    """Return the user `user` (a user or a user's name), by default the local account's user.
 
-    The local account is created on first use. Raises `SetupError` for an unknown or inactive user,
-    and in a project if the local account's name is that of a person who signs in there.
+    The local account's user is created at the first use. Raises `SetupError` for an unknown or
+    inactive user, and in a project if the name of the local account is that of a person who signs
+    in there.
     """
     users = get_user_model()
     field = users.USERNAME_FIELD

@@ -1,4 +1,4 @@
-"""The places of Vel's database, key and workspaces, in a project or without one."""
+"""Find Vel's database, key and workspaces, in a project or without one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from django.core.exceptions import ImproperlyConfigured
 def data_dir() -> Path:
     """Return the directory of Vel's database, key and workspaces.
 
-    `VEL_DATA_DIR`, else /var/lib/vel for root (an account that Vel drops to could not enter /root),
-    else `vel` in the user's data directory. Raises `ImproperlyConfigured` if it is unknown, if its
-    path is not UTF-8, or if Python does not use UTF-8 for file names.
+    This is `VEL_DATA_DIR`, else /var/lib/vel for root (accounts without rights could not enter
+    /root), else `vel` in the user's data directory. Raises `ImproperlyConfigured` if the directory
+    is unknown, if its path is not UTF-8, or if Python does not use UTF-8 for file names.
     """
     found = _data_dir()
     if not is_utf8(found):
@@ -58,7 +58,10 @@ def _data_dir() -> Path:
 
 
 def secret_key(directory: Path) -> str:
-    """Return `VEL_SECRET_KEY`, else a key that is created once in the data directory, mode 0600."""
+    """Return `VEL_SECRET_KEY`, or else the key in the data directory.
+
+    The key file is created once, with the mode 0600.
+    """
     given = os.environ.get("VEL_SECRET_KEY", "").strip()
     if given:
         return given
@@ -68,7 +71,8 @@ def secret_key(directory: Path) -> str:
     except FileNotFoundError:
         pass
     make_private_directory(directory)
-    # O_EXCL: of two processes that start together, one writes the key and the other reads it.
+    # Create the file once: of two processes that start together, one writes the key and the other
+    # reads it.
     fresh = path.with_name(f"secret_key.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
@@ -83,7 +87,10 @@ def secret_key(directory: Path) -> str:
 
 
 def make_private_directory(directory: Path) -> None:
-    """Create the data directory. Accounts must reach workspaces in it, hence 0711 and not 0700."""
+    """Create the data directory with the mode 0711, as accounts must reach workspaces in it.
+
+    Raises `ImproperlyConfigured` if this is impossible.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o711)
     except OSError as error:
@@ -100,8 +107,9 @@ def sqlite_database(path: Path) -> dict[str, Any]:
         "NAME": str(path),
         "CONN_MAX_AGE": 0,
         "OPTIONS": {
-            # IMMEDIATE: a transaction that starts as a reader and then writes cannot wait for the
-            # lock. It fails immediately with any timeout.
+            # With IMMEDIATE, a transaction waits for the lock at its start. A transaction that
+            # starts as a reader and then writes cannot wait, and fails immediately with any
+            # timeout.
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",

@@ -1,6 +1,6 @@
-"""The engine in this process, shared by all its agents.
+"""The engine of this process, which all its agents share.
 
-The first run starts it. It stops with the last agent or with the process.
+The first run starts the engine. It stops with the last agent or with the process.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from agents.ids import own_executor
 from agents.kernel.lazy_modules import lazy_modules
 
 with lazy_modules:
-    # It needs Django's apps.
+    # Import late, because this module needs Django's apps.
     from agents.engine import worker as workers
 
 
 T = TypeVar("T")
 
 GRACE = 2.0
-"""Seconds for active steps to end when the engine stops."""
+"""The seconds that active steps have to end when the engine stops."""
 
 
 class Engine:
-    """One worker. Its threads do all database work."""
+    """The engine of a process: one worker, whose threads do all database work."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,9 +38,9 @@ class Engine:
         self._watches_exit = False
 
     def join(self, user: object) -> None:
-        """Start the engine if necessary, and register `user`.
+        """Register `user`, and start the engine if necessary.
 
-        Blocks for a moment the first time.
+        The first call blocks for a moment.
         """
         with self._lock:
             if self._pid != os.getpid():  # a fork has no threads of its parent
@@ -53,7 +53,10 @@ class Engine:
                 self._stop_with_process()
 
     def leave(self, user: object) -> None:
-        """Stop the engine if it has no other users. Blocks until its threads have ended."""
+        """Remove `user`, and stop the engine if it has no other users.
+
+        Blocks until its threads have ended.
+        """
         with self._lock:
             self._users.discard(user)
             if self._users or self._worker is None or self._pid != os.getpid():
@@ -62,7 +65,10 @@ class Engine:
         worker.stop(grace=GRACE)
 
     def discard(self, user: object) -> None:
-        """Remove a user without stopping: for an agent that was collected, in any thread."""
+        """Remove a user without stopping the engine.
+
+        Agents call this from any thread when collected.
+        """
         self._users.discard(user)
 
     @property
@@ -76,11 +82,11 @@ class Engine:
         return self._worker
 
     def ask(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Call a function that uses rows, in a transaction on the engine's database thread."""
+        """Call a function in a transaction on the engine's database thread. Return its future."""
         return self.worker.ask(function, *arguments)
 
     async def call(self, function: Callable[..., T], *arguments: object) -> T:
-        """Await `ask`. Cancelling the caller does not cancel the work."""
+        """Await the result of `ask`. If the caller is cancelled, the work continues."""
         return await asyncio.shield(asyncio.wrap_future(self.ask(function, *arguments)))
 
     def _stop_with_process(self) -> None:
@@ -96,4 +102,3 @@ class Engine:
 
 
 engine = Engine()
-"""The engine of this process."""

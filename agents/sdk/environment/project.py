@@ -1,7 +1,7 @@
-"""The Django project of this process's agents: an existing one, or Vel's own.
+"""Set up the Django project of this process's agents: an existing one, or Vel's own.
 
-A process has one database. In a project it is that project's; in a script it is the SQLite file
-that the first agent names, or a temporary one that is deleted when the process ends.
+A process has one database. In a project it is that of the project. In a script it is the SQLite
+file that the first agent names, or a temporary one that is deleted when the process ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from agents.sdk.errors import SetupError
 from sandbox.directories.removal import remove_tree
 
 with lazy_modules:
-    # They need Django's apps.
+    # Import late, because this module needs Django's apps.
     from agents.checks import settings as checks_of_settings
     from agents.checks import tools
     from agents.doors import database_schema
@@ -48,13 +48,13 @@ _APPS = (
     "agents",
 )
 _SQLITE = b"SQLite format 3\x00"
-"""The first bytes of a database file. A new one is empty."""
+"""The first bytes of a database file. A new file is empty."""
 _KEYS = frozenset({"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"})
 
 _lock = threading.Lock()
 _ready = False
 _own: Path | None = None
-"""The database file, if this module has made the settings."""
+"""The database file, if this module has configured Django's settings."""
 _is_throw_away = False
 
 
@@ -65,9 +65,9 @@ def prepare(
     provider: str = "",
     database: bool = True,
 ) -> None:
-    """Set up Django and the database. Blocks: not on an event loop. Raises `SetupError`.
+    """Set up Django and the database. Raises `SetupError`.
 
-    Without `database`, only the code is ready.
+    This blocks, so do not call it on an event loop. Without `database`, only the code is set up.
     """
     global _ready
     with _lock:
@@ -93,12 +93,12 @@ def prepare(
 
 
 def is_own() -> bool:
-    """Return whether there is no project, and the settings are Vel's own for this process."""
+    """Return whether this process has no Django project, so that the settings are Vel's own."""
     return _own is not None
 
 
 def _prepare_database() -> None:
-    """Migrate Vel's own database, or check that the project has migrated its database."""
+    """Migrate Vel's own database, or check that the database of the project is migrated."""
     if _own is not None:
         is_new = not _own.exists() and not begin_with_template(_own)
         database_schema.ensure_schema(announce=False)
@@ -119,7 +119,7 @@ def _configure(persistence_path: str | Path | None) -> None:
     declared = declarations(own_apps)
     of_environment = read_environment(one for one in declared if one.IN_PROGRAMS)
     if persistence_path is None:
-        # Accounts of sandboxes pass through it to the workspaces.
+        # Accounts of sandboxes must pass through this directory to the workspaces.
         directory = Path(tempfile.mkdtemp(prefix="vel-"))
         directory.chmod(0o711)
         atexit.register(_throw_away, directory, os.getpid())
@@ -168,7 +168,7 @@ def _check_file(file: Path) -> None:
 
 
 def _check_path(persistence_path: str | Path | None) -> None:
-    """Check that a further agent names no other file. It may leave the path out."""
+    """Raise `SetupError` if a further agent names another database file. It may name none."""
     if persistence_path is None:
         return
     wanted = Path(persistence_path).expanduser().absolute()
@@ -223,9 +223,9 @@ def _check_apps() -> None:
 
 
 def _check_settings() -> None:
-    """Refuse code, models and directories of the settings that cannot be used.
+    """Raise `SetupError` if code, models or directories in the settings cannot be used.
 
-    `manage.py` and `vel up` run these checks when they start; a program has no such moment.
+    `manage.py` and `vel up` run these checks when they start. A program has no such moment.
     """
     for check in (checks_of_settings.check_vel_settings, tools.check_tools):
         for problem in check(None):

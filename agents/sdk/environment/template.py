@@ -1,4 +1,4 @@
-"""A stored empty database for the next program: migrating a new one takes a second."""
+"""Keep an empty database for the next program, because migrating a new one takes a second."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from django.apps import apps
 
 
 def begin_with_template(file: Path) -> bool:
-    """Copy the stored database to `file`, which must not exist.
+    """Copy the stored database to `file`, which must not exist. Return whether this was possible.
 
-    Return False if it is missing, or if it cannot be copied, as on a file system without hard
-    links.
+    It is not possible if there is no stored database, or on a file system without hard links.
     """
     template = _place()
     if template is None or not _is_ours(template):
@@ -37,7 +36,7 @@ def begin_with_template(file: Path) -> bool:
 
 
 def keep_as_template(file: Path) -> None:
-    """Store a copy of a database that was just created. Errors are ignored."""
+    """Store a copy of the database `file`, which was just created. Errors are ignored."""
     template = _place()
     if template is None:
         return
@@ -54,7 +53,10 @@ def keep_as_template(file: Path) -> None:
 
 
 def _place() -> Path | None:
-    """Return the path, which depends on the migrations' content; None without a home."""
+    """Return the path of the stored database, None if the account has no home directory.
+
+    The path depends on the content of the migrations.
+    """
     digest = hashlib.sha256(django.__version__.encode())
     for config in sorted(apps.get_app_configs(), key=lambda one: one.label):
         for file in sorted((Path(config.path) / "migrations").glob("[0-9]*.py")):
@@ -67,7 +69,7 @@ def _place() -> Path | None:
 
 
 def _is_ours(template: Path) -> bool:
-    """Return whether it exists and other users could not have written it."""
+    """Return whether the file exists and other users could not have written it."""
     try:
         status = template.lstat()
         above = template.parent.stat()

@@ -15,10 +15,13 @@ T = TypeVar("T")
 
 
 def begin_in_thread(function: Callable[..., T], *arguments: object) -> Future[T]:
-    """Call a function in a new thread, and close the thread's database connections at its end."""
+    """Call a function in a new thread and return its future.
+
+    The thread closes its database connections at the end.
+    """
     future: Future[T] = Future()
 
-    # From now on it cannot be cancelled: the work is done even if the caller is cancelled.
+    # Make cancellation impossible: the work continues even if the caller is cancelled.
     future.set_running_or_notify_cancel()
 
     def work() -> None:

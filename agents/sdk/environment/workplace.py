@@ -1,4 +1,4 @@
-"""The caller's own directory as a workspace."""
+"""Use the caller's own directory as a workspace."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ DEFAULT_OUTPUTS = "./outputs"
 
 
 def file_rules(config: DeepAgentConfig, workspace: str) -> FileRules:
-    """Return which files of the directory the agent may change. Raises `SetupError`.
+    """Return the rules on which files of the directory the agent may change. Raises `SetupError`.
 
-    It may not change the skills that the program names there.
+    The agent may not change the skills that the program names in the directory.
     """
     top = Path(workspace).resolve()
     skills = map(Path, config.skill_directories() if config.skill_dirs else ())
@@ -36,9 +36,9 @@ def file_rules(config: DeepAgentConfig, workspace: str) -> FileRules:
 
 
 def outputs_directory(given: str | Path | None) -> Path | None:
-    """Return the absolute path of the directory for agents' files, or None for no copies.
+    """Return the absolute path of the directory for agents' files, None for no copies.
 
-    It is created when there are files. Raises `SetupError`.
+    The directory is created when there are files. Raises `SetupError`.
     """
     if given is None:
         if not is_own():
@@ -51,7 +51,7 @@ def outputs_directory(given: str | Path | None) -> Path | None:
 
 
 def check_toolbox(name: str) -> None:
-    """Raise `SetupError` if commands cannot use the toolbox."""
+    """Raise `SetupError` if commands cannot use the toolbox `name`."""
     try:
         hold_toolbox(DataSettings.now().toolboxes, name).release()
     except ToolboxError as error:
@@ -59,11 +59,11 @@ def check_toolbox(name: str) -> None:
 
 
 def workspace_directory(given: str | Path) -> Path:
-    """Return the absolute path of the directory, which must exist. Raises `SetupError`.
+    """Return the absolute path of the working directory `given`, which must exist.
 
     Only the default directory is created. If root creates it, it belongs to an account without
-    rights, since commands never run as root. A directory in which commands cannot or must not work
-    is refused here, before a model is called.
+    rights, because commands never run as root. Raises `SetupError` if commands cannot or must not
+    work in the directory, before a model is called.
     """
     place = Path(given).expanduser().resolve()
     try:

@@ -1,4 +1,4 @@
-"""The row of a program's agent: it belongs to its owner, and is saved with each run."""
+"""Store the agent of a program. Its row belongs to the program's owner, and each run saves it."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ from agents.spec import OPTIONS, SANDBOX_ONLY, AgentSpec
 from sandbox.paths import is_within
 
 with lazy_modules:
-    # The feature may be missing.
+    # Import late, because the feature may be missing.
     from agents.features.subagents import inputs, types
 
 _PLANNING = frozenset({"write_todos", "read_todos"})
 _MEMORY = frozenset({"write_memory", "read_memory", "list_memory"})
 _EXECUTION = frozenset({"execute", "execute_python", "execute_in_sandbox"})
 MIDDLEWARE_NAME = 100
-"""Limit of characters, as of the rows with the state of a middleware."""
+"""The maximum length in characters, as in the rows with the state of a middleware."""
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A checked config. URLs of databases are encrypted in it."""
+    """A checked config of an agent. URLs of databases are encrypted in it."""
 
     config: DeepAgentConfig
     choice: ModelChoice
@@ -80,9 +80,9 @@ class Definition:
         *,
         needs_model: bool = True,
     ) -> Definition:
-        """Check a config. Raises `SetupError` if a run could not use it.
+        """Check a config and return its definition. Raises `SetupError` if a run could not use it.
 
-        Without `needs_model`, its model and the key of this model are not checked.
+        Without `needs_model`, the model and its API key are not checked.
         """
         config, subagents = _without_aliases(config), tuple(map(_without_aliases, subagents))
         check_names(toolkit, subagents)
@@ -119,7 +119,10 @@ class Definition:
         return found
 
     def _check(self) -> None:
-        """Check all that the agent would store. Raises `SetupError` that names the argument."""
+        """Check everything that the agent would store.
+
+        Raises `SetupError` with the argument's name.
+        """
         try:
             options = validated_options(self.values()).model_dump(mode="json")
             rows = {name: _relation(name).fields(each) for name, each in self._own_rows().items()}
@@ -140,7 +143,7 @@ class Definition:
             raise self._refused(error.message) from None
 
     def _check_tools(self, spec: AgentSpec) -> None:
-        """Refuse named tools that the other arguments leave out."""
+        """Raise `SetupError` for a named tool that other arguments disable."""
         named = [("only_tools", self.config.only_tools or (), spec)]
         for item in self.subagents:
             subagent = types.find_subagent(spec, item.name)
@@ -189,7 +192,7 @@ class Definition:
 
     @property
     def _left_out(self) -> frozenset[str]:
-        """Return the tools that a False of the program leaves out."""
+        """Return the tools that the program disables with False."""
         left_out = frozenset() if self.config.planning else _PLANNING
         if self.config.options.get("subagent_depth") == 0:
             left_out |= inputs.FORMS.keys()
@@ -213,16 +216,16 @@ class Definition:
         return [*sorted(names), *sorted(registered), *own]
 
     def values(self) -> dict[str, Any]:
-        """Return the options of the agent that the program decides about.
+        """Return the agent options that the program determines.
 
-        The other options of each agent do not change; those of features have their defaults.
+        The other options of every agent keep their values; those of features have their defaults.
         """
         config, choice = self.config, self.choice
         of_features = [kind for kind in option_classes() if kind not in OPTIONS]
         form = form_of(config.output_schema)
         return {
             **{name: option_default(name) for kind in of_features for name in kind.model_fields},
-            # Fields with the same name in both.
+            # Copy the fields with the same name in both.
             **{name: getattr(config, name) for name in option_fields() if hasattr(config, name)},
             "prompt_caching": option_default("prompt_caching"),
             **self.options,
@@ -245,9 +248,10 @@ class Definition:
         }
 
     def save(self, owner: Any) -> Agent:
-        """Store it, as a new version if it has changed. In the transaction of the run's start.
+        """Store the agent, as a new version if it has changed, and return its row.
 
-        Raises `SetupError` that names the argument.
+        Call it in the transaction that starts the run. Raises `SetupError` with the argument's
+        name.
         """
         try:
             return self._save(owner)
@@ -272,7 +276,7 @@ class Definition:
         return save_agent(agent, by_id=owner.pk, related=self._related(agent))
 
     def _related(self, agent: Agent) -> dict[str, list[Any]]:
-        """Return the agent's own rows of features, which replace those of its last start."""
+        """Return the agent's own rows of features. They replace those of its last start."""
         related: dict[str, list[Any]] = {relation.name: [] for relation in relations()}
         if self.databases:
             related["databases"] = [
@@ -291,7 +295,7 @@ class Definition:
             raise SetupError(f"databases: {name}: {error.message}") from error
 
     def _own_rows(self) -> dict[str, list[Any]]:
-        """Return the rows of the subagents, not stored."""
+        """Return the rows of the subagents, which are not stored yet."""
         if not self.subagents:
             return {}
         relation = _relation("subagents")
@@ -319,7 +323,7 @@ Config = TypeVar("Config", DeepAgentConfig, SubagentConfig)
 
 
 def _without_aliases(config: Config) -> Config:
-    """Return a copy with the names of tools for their aliases."""
+    """Return a copy in which aliases of tools are replaced by the names of the tools."""
     names = tool_aliases()
     found = copy(config)
     if isinstance(found, SubagentConfig):
@@ -341,7 +345,7 @@ def _joined(fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None:
-    """Check that names of tools are unique, and are not those of Vel's tools."""
+    """Raise `SetupError` unless names of tools are unique and differ from Vel's own."""
     seen: set[str] = set()
     taken = known_tool_names() | tool_aliases().keys()
     for tool in toolkit.main_tools:
@@ -366,7 +370,7 @@ def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None
 
 
 def _check_routes(toolkit: Toolkit) -> None:
-    """Raise `SetupError` for files of the program at a place of Vel."""
+    """Raise `SetupError` if the program's backend has files at a path of Vel."""
     routes = () if toolkit.files is None else toolkit.files.routes
     for root in (mount.root for mount in mounts()):
         if wrong := next((path for path in routes if is_within(path, root)), None):
@@ -374,7 +378,7 @@ def _check_routes(toolkit: Toolkit) -> None:
 
 
 def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options without an argument. Raises `SetupError`."""
+    """Return the checked options that have no argument of their own. Raises `SetupError`."""
     try:
         return checked_options(options)
     except ValidationError as error:
@@ -393,12 +397,12 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _own_rules(toolkit: Toolkit) -> dict[str, bool]:
-    """Return rules that allow the developer's tools, unless a tool requires approval."""
+    """Return rules that allow the program's own tools, unless a tool requires approval."""
     return {tool.name: bool(tool.requires_approval) for tool in toolkit.all_tools}
 
 
 def _relation(name: str) -> AgentRelation:
-    """Return the relation. Raises `SetupError` if its feature is not installed."""
+    """Return the relation `name`. Raises `SetupError` if its feature is not installed."""
     relation = relation_named(name)
     if relation is None:
         raise SetupError(f"{name}: the feature `{name}` is not installed here.")

@@ -1,6 +1,6 @@
-"""The rows of a program's sessions: start runs, find them again, decide.
+"""Start and find the runs of a program's sessions, and decide their requests.
 
-All of this runs on the engine's database thread.
+All functions run on the engine's database thread.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from agents.states import ACTIVE_RUNS, OPEN_CALLS, ApprovalStatus, Decision, Run
 from sandbox.linux.probe import check_host
 
 with lazy_modules:
-    # The feature may be missing.
+    # Import late, because the feature may be missing.
     from agents.features.subagents import types
 
 SOURCE = "python"
@@ -44,16 +44,19 @@ REJECT_NOT = RESUME_NOT | {RunStatus.FAILED}
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A run and its position: `seen` are the last events of it and its subagents."""
+    """A run and the position up to which the program has read it.
+
+    `seen` has the number of the last event of the run and of each subagent.
+    """
 
     run_id: str
     thread_id: str
     status: str
     seen: Mapping[str, int]
     tools: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """The names of earlier open calls, by run and call."""
+    """The tools of earlier calls without a result, by run and call."""
     is_new: bool = False
-    """Whether it starts its session."""
+    """Whether the run is the first of its session."""
 
 
 def begin(
@@ -66,10 +69,11 @@ def begin(
     subagent: str = "",
     must_be_new: bool = False,
 ) -> Place:
-    """Store the present agent and a run of it, bound to the agent's own tools.
+    """Store the agent and start a run of it, bound to the agent's own tools.
 
-    A new session gets the parts `loaded` of a checked state. With a `subagent`, it is a run of this
-    one. Raises `Conflict` if it `must_be_new` and another process has begun it.
+    A new session gets the parts `loaded` of a checked state. With a `subagent`, the run works as
+    this subagent. Raises `Conflict` if the session `must_be_new` and another process has started
+    it.
     """
     session_id = request["key"]
     if must_be_new and thread_of(definition, owner, session_id) is not None:
@@ -109,9 +113,10 @@ def _bind(definition: Definition, thread_id: str) -> None:
 
 
 def last_run(definition: Definition, owner: Any, session_id: str) -> Run:
-    """Return the run of a session that is at work or waits for a person, else its newest run.
+    """Return the active run of a session, or else its newest run. Queued messages are ignored.
 
-    Queued messages are later. Raises `NotFound`, and `Conflict` for another agent's session.
+    A run is active if it is at work or waits for a person. Raises `NotFound`, and `Conflict` for a
+    session of another agent.
     """
     runs = Run.objects.filter(thread__owner=owner, thread__key=session_id, parent=None)
     runs = runs.select_related("thread__agent", "agent_version").order_by("-number")
@@ -138,12 +143,15 @@ def place_of(definition: Definition, owner: Any, session_id: str) -> Place:
 
 
 def check_directory(place: Place, named: str) -> None:
-    """Raise `Conflict` if the session works in another directory than the `named` one."""
+    """Raise `Conflict` if the session works in another directory than `named`."""
     check_working_directory(Thread.objects.get(pk=place.thread_id), named)
 
 
 def check_goes_on(place: Place, session_id: str, what: str, ended: Collection[str]) -> None:
-    """Raise `Conflict` if the newest run has one of the statuses `ended`."""
+    """Raise `Conflict` if the newest run has one of the statuses `ended`.
+
+    `what` is the verb for the message.
+    """
     if place.status in ended:
         raise Conflict(
             f"There is nothing to {what}: the last run of the session {session_id!r} is "
@@ -153,13 +161,13 @@ def check_goes_on(place: Place, session_id: str, what: str, ended: Collection[st
 
 
 def pending(owner: Any, run_id: str) -> list[ApprovalRequest]:
-    """Return the pending requests of a run and its subagents that its owner may see."""
+    """Return the pending requests of a run and its subagents that the owner may see."""
     ids = [request.pk for request in Family(run_id).pending_requests()]
     return list(approvals_for(owner).filter(pk__in=ids).order_by("pk"))
 
 
 def pending_request(approval_id: str) -> ApprovalRequest | None:
-    """Return the request if it is pending."""
+    """Return the request if it is pending, else None."""
     found = ApprovalRequest.objects.filter(pk=approval_id, status=ApprovalStatus.PENDING)
     return found.only("is_private", "input").first()
 
@@ -167,7 +175,7 @@ def pending_request(approval_id: str) -> ApprovalRequest | None:
 def decide(owner: Any, run_id: str, displayed: Collection[str], value: Any) -> tuple[int, int]:
     """Decide pending requests by the `value` that a program passes to `resume`: see `answers_to`.
 
-    Return the number of decisions and the number of requests that are still pending.
+    Returns (the number of decisions, the number of requests that are still pending).
     """
     must_have_tools(Run.objects.select_related("thread", "agent_version").get(pk=run_id))
     answers = answers_to(pending(owner, run_id), displayed, value)
@@ -176,7 +184,7 @@ def decide(owner: Any, run_id: str, displayed: Collection[str], value: Any) -> t
 
 
 def reject(owner: Any, run_id: str, reason: str) -> None:
-    """Reject the pending requests, then cancel the run: the reason is stored with both."""
+    """Reject the pending requests, then cancel the run. `reason` is stored with both."""
     for request in pending(owner, run_id):
         if "reject" in request.allowed_decisions:
             answer = DecisionRequest("reject", request.digest, reason=reason)
@@ -193,7 +201,7 @@ def cancel(owner: Any, run_id: str, reason: str) -> None:
 def go_on(run_id: str, executor: str) -> bool:
     """Assign the run to this process, so that it continues here. Raises `Conflict`.
 
-    Return False while the lease of a lost process is still valid: try again.
+    Returns False while the lease of a dead process is still valid: try again.
     """
     run = Run.objects.get(pk=run_id)
     if run.executor == executor and run.status != RunStatus.FAILED:
@@ -210,7 +218,7 @@ def go_on(run_id: str, executor: str) -> bool:
 
 
 def _is_orphan(run: Run) -> bool:
-    """Return whether its process, on this machine, has ended."""
+    """Return whether the process of the run, on this machine, has ended."""
     machine, _, rest = run.executor.partition(":")
     if machine != socket.gethostname()[:40]:
         return False
@@ -224,7 +232,7 @@ def _is_orphan(run: Run) -> bool:
 
 
 def outcome(run_id: str) -> tuple[str, str, str, str]:
-    """Return (status, answer, code, message) of a run."""
+    """Return (status, answer, error code, error message) of a run."""
     run = Run.objects.select_related("clock").get(pk=run_id)
     if run.status == RunStatus.COMPLETED and run.structured_output is not None:
         return run.status, dump(run.structured_output), "", ""
@@ -234,7 +242,7 @@ def outcome(run_id: str) -> tuple[str, str, str, str]:
 
 
 def require_sandbox() -> None:
-    """Raise `SetupError` if this machine has no sandbox: commands never run without one."""
+    """Raise `SetupError` if this machine has no sandbox. Commands never run without one."""
     report = check_host()
     if not report.usable:
         raise SetupError(
@@ -295,7 +303,7 @@ def _has_ids(value: Mapping[Any, Any]) -> bool:
 
 
 def _named(waiting: Sequence[ApprovalRequest], value: Mapping[Any, Any]) -> list[ApprovalRequest]:
-    """Return the requests whose ids are the keys of `value`."""
+    """Return the requests whose ids are the keys of `value`. Raises `Conflict` for other ids."""
     ids = {request.pk for request in waiting}
     for key in value:
         if key not in ids:

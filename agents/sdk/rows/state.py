@@ -1,4 +1,4 @@
-"""A session's state as JSON, which a program can store and restore."""
+"""The state of a session as JSON data, which a program can store and restore."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ State = dict[str, Any]
 
 
 def json_of(state: Any) -> State:
-    """Return a copy of a state. Raises `SetupError` if it is not a dictionary of JSON data."""
+    """Return a copy of a state. Raises `SetupError` unless it is a dictionary of JSON data."""
     if not isinstance(state, Mapping):
         raise SetupError("load_state: state must be a dictionary, as get_state returns it.")
     try:
@@ -75,9 +75,9 @@ def empty_state(definition: Definition) -> State:
 
 
 def check_state(definition: Definition, owner: Any, state: Mapping[str, Any]) -> State:
-    """Return a state with all its parts, without `session_id`.
+    """Return a checked state with all its parts, without `session_id`.
 
-    Raises `SetupError` if `give` could not restore it exactly.
+    Raises `SetupError` if `give` could not restore the state exactly.
     """
     given = {name: value for name, value in state.items() if name != "session_id"}
     empty = empty_state(definition)
@@ -134,7 +134,7 @@ def _check_middleware(states: Any) -> None:
 
 
 def files_in(part: Any) -> dict[str, bytes]:
-    """Return the files of a part `filesystem`. Raises `SetupError`."""
+    """Return the files of a part `filesystem` by path. Raises `SetupError`."""
     if not isinstance(part, Mapping) or set(part) != {"files"}:
         raise SetupError('load_state: filesystem must be {"files": {path: content in base64}}.')
     if not isinstance(part["files"], Mapping):
@@ -155,7 +155,10 @@ def files_in(part: Any) -> dict[str, bytes]:
 
 
 def thread_of(definition: Definition, owner: Any, session_id: str) -> Thread | None:
-    """Return the thread of a session. Raises `Conflict` for another agent's."""
+    """Return the thread of a session, None if there is none.
+
+    Raises `Conflict` for a session of another agent.
+    """
     threads = Thread.objects.filter(owner=owner, key=session_id, root=None)
     thread = threads.select_related("agent").first()
     if thread is not None and thread.agent.slug != definition.slug(owner):
@@ -168,7 +171,7 @@ def thread_of(definition: Definition, owner: Any, session_id: str) -> Thread | N
 
 
 def read_session(definition: Definition, owner: Any, session_id: str) -> State | None:
-    """Return the state of a session, without `session_id`. None: it does not exist yet."""
+    """Return the state of a session without `session_id`, None if there is no such session."""
     thread = thread_of(definition, owner, session_id)
     if thread is None:
         return None
@@ -185,9 +188,9 @@ def read_session(definition: Definition, owner: Any, session_id: str) -> State |
 def write_session(
     definition: Definition, owner: Any, session_id: str, state: Mapping[str, Any]
 ) -> bool:
-    """Make the parts of a checked state those of a session.
+    """Replace the parts of a session's state by those of a checked state.
 
-    Return False if the session does not exist yet.
+    Returns False if the session does not exist yet.
     """
     thread = thread_of(definition, owner, session_id)
     if thread is None:
@@ -200,7 +203,7 @@ def write_session(
 
 
 def give(definition: Definition, thread: Thread, state: Mapping[str, Any]) -> None:
-    """Write the parts of a checked state into a thread that is not at work."""
+    """Write the parts of a checked state to a thread that is not at work."""
     for part in session_states():
         if part.name in state:
             part.write(thread.pk, state[part.name])
@@ -215,8 +218,8 @@ def give(definition: Definition, thread: Thread, state: Mapping[str, Any]) -> No
 def values_of(run_id: str, session_id: str) -> dict[str, Any]:
     """Return the state of a run's session, in the form of the stream mode `values`.
 
-    `messages` is the whole conversation: it has the results of tools, as blocks of messages with
-    the role `user`.
+    `messages` is the whole conversation. Results of tools are blocks of messages with the role
+    `user`.
     """
     run = Run.objects.select_related("thread").get(pk=run_id)
     messages = [
@@ -242,20 +245,20 @@ def values_of(run_id: str, session_id: str) -> dict[str, Any]:
 class Family:
     """A run and its subagents.
 
-    Each method queries them again, since other processes change them.
+    Each method reads the rows again, because other processes change them.
     """
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
 
     def members(self) -> list[Run]:
-        """Return the run itself, then its descendants."""
+        """Return the run, then its descendants."""
         return [Run.objects.get(pk=self.run_id), *descendants_of(self.run_id)]
 
     def pending_requests(self, person: Person | None = None) -> list[ApprovalRequest]:
-        """Return the pending requests for which runs wait, the oldest first.
+        """Return the pending requests for which runs wait, oldest first.
 
-        With `person`, the private requests of other people are left out.
+        With `person`, the private requests of other people are omitted.
         """
         found = ApprovalRequest.objects.filter(
             run__in=[member.pk for member in self.members()], status=ApprovalStatus.PENDING
@@ -274,13 +277,13 @@ class Family:
         )
 
     def is_stuck(self) -> bool:
-        """Return whether it continues only after an action outside of this process."""
+        """Return whether the run continues only after an action outside this process."""
         run, *below = self.members()
         if run.has_ended:
             return False
         return not goes_on_alone([run, *(member for member in below if not member.has_ended)])
 
     def positions(self) -> dict[str, int]:
-        """Return the last seq of each run, to read only later events."""
+        """Return the number of the last event of each run, from which to read later events."""
         clocks = RunClock.objects.filter(run__in=[member.pk for member in self.members()])
         return dict(clocks.values_list("run_id", "seq"))

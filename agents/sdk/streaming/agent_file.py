@@ -1,4 +1,4 @@
-"""A file that an agent has left for the program's user."""
+"""A file that an agent has written for the program's user."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """A file. `path` is the agent's name for it, and `size` is in bytes.
+    """A file that an agent has written for you.
 
-    `host_path` is where the file is on this machine. None: there is no such copy, and `problem` has
-    the reason.
+    `path` is the path that the agent sees, and `size` is in bytes. `host_path` is the path of the
+    copy on this machine. If there is no copy, it is None and `problem` has the reason.
 
     >>> write = ("write_file", {"path": "/report.md", "content": "All is well."})
     >>> agent = create_deep_agent(scripted_model([{"tool_calls": [write]}, "Done."]), sandbox=False)

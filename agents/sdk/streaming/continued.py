@@ -1,4 +1,4 @@
-"""The result of `resume` and `reject`: a stream, which can be awaited instead."""
+"""The result of `resume` and `reject`: a stream that can be awaited instead."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ Result = TypeVar("Result", covariant=True)
 
 
 class Continued(AsyncGenerator[Item, None], Coroutine[Any, Any, Result], Generic[Item, Result]):
-    """A run that continues when this is used: `async for` yields its events, `await` its result.
+    """A run that continues when you use this object, once.
 
-    `asyncio.run` and `asyncio.create_task` take it as a coroutine. Use it once.
+    `async for` yields the events of the run, and `await` returns its result. `asyncio.run` and
+    `asyncio.create_task` accept the object as a coroutine.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Continued(AsyncGenerator[Item, None], Coroutine[Any, Any, Result], Generic
 
 
 async def answer_of(events: AsyncGenerator[StreamEvent, None], session_id: str) -> Any:
-    """Return the final answer of a stream of events. Raises the errors of `DeepAgent.run`."""
+    """Return the final answer in a stream of events. Raises the errors of `DeepAgent.run`."""
     interrupts: dict[str, StreamEvent] = {}
     async for item in events:
         if item.type == "interrupt":
@@ -81,7 +82,7 @@ def _error(
     val: BaseException | object,
     tb: TracebackType | None,
 ) -> BaseException:
-    """Return the exception of the older signature of `throw`."""
+    """Return the exception for the arguments of `throw` in their older form."""
     error = val if isinstance(val, BaseException) else typ
     made = error if isinstance(error, BaseException) else error(*(() if val is None else (val,)))
     return made if tb is None else made.with_traceback(tb)

@@ -1,4 +1,4 @@
-"""Follow a run from a program's own event loop until it ends or waits for a person."""
+"""Follow a run on a program's own event loop until it ends or waits for a person."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _STOPS = (RunSuspended.type, *RUN_ENDS)
 async def follow(
     engine: Engine, run_id: str, seen: Mapping[str, int], *, waits: bool = True
 ) -> AsyncGenerator[LogEvent, None]:
-    """Yield the events of a run and its subagents after those in `seen` (the last seq, by run).
+    """Yield the events of a run and its subagents after those in `seen`.
 
-    Ends after the run's last event, or when it needs an action outside of this process; without
-    `waits`, after the stored events. Close it when you leave it early.
+    `seen` has the number of the last event by run. The generator ends after the run's last event,
+    or when the run needs an action outside this process; without `waits`, after the stored events.
+    Close the generator if you leave it early.
     """
     known = dict(seen)
     if not waits or await engine.call(_is_stuck, run_id):
@@ -46,7 +47,7 @@ async def follow(
                 break
             if asked:
                 return  # the requests were decided already, and that caller follows the run
-    # Other runs of the family may have new events: their requests belong to this pause.
+    # Other runs of the family may have new events, whose requests belong to this pause.
     for event in await engine.call(_rest, run_id, known):
         yield event
 

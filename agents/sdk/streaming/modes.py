@@ -1,4 +1,4 @@
-"""The forms of a stream, by `StreamMode`."""
+"""Convert a stream to the form of a `StreamMode`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAUSES = frozenset({RunSuspended.type, *RUN_ENDS})
 
 
 class Teller:
-    """Converts one run's events to one mode. `tell` can yield any number of items for a row."""
+    """Converts the events of one run to one mode. A row can give any number of items."""
 
     def __init__(self, engine: Engine, mode: StreamMode, place: Place, session_id: str) -> None:
         self._engine = engine
@@ -44,7 +44,7 @@ class Teller:
         return await self._engine.call(begin_after, self._parts, self._seen)
 
     async def tell(self, event: LogEvent, read: list[StreamEvent]) -> AsyncIterator[Any]:
-        """Yield the items for `event`; `read` are the reader's stream events for it."""
+        """Yield the items for the row `event`. `read` has the stream events of the row."""
         if self._mode is StreamMode.DEBUG:
             yield event
         elif self._has_parts:
@@ -69,7 +69,7 @@ class Teller:
                     yield made
 
     def finish(self) -> list[Any]:
-        """Return the items after the last row, where a person answers or the run has ended."""
+        """Return the items after the last row, when a person must answer or the run has ended."""
         if not self._has_parts:
             return []
         return self._parts.finish_response() if self._parts.awaits_answer else self._parts.end()

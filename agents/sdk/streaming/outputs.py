@@ -1,6 +1,6 @@
-"""Copies of the files in /sandbox/outputs, in a directory of the program.
+"""Copy the files in /sandbox/outputs to a directory of the program.
 
-The agent is not trusted. Reading and writing never leave one directory each, links are not copied,
+The agent is not trusted. Reading and writing each stay in one directory, links are not copied,
 names are made harmless, and all sizes are limited.
 """
 
@@ -32,15 +32,15 @@ logger = logging.getLogger(__name__)
 OUTPUTS = "/sandbox/outputs"
 MAX_FILES = 1_000
 MAX_BYTES = 1024**3
-"""Limit for all copies of one session."""
+"""The maximum size in bytes of all copies of one session."""
 
 Known = dict[str, tuple[str, AgentFile]]
-"""The copied files of a session by path, with the version of each."""
+"""Maps the path of each copied file of a session to (version, file)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilesPlace:
-    """The location of a session's outputs on this machine, for use without the database."""
+    """The places of a session's outputs on this machine. Code with them needs no database."""
 
     thread_id: str
     source: Path
@@ -50,14 +50,17 @@ class FilesPlace:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """The files of a session. `new` are those that are new or changed since the last collection."""
+    """The files of a session.
+
+    `new` are the files that are new or changed since the last collection.
+    """
 
     files: list[AgentFile]
     new: list[AgentFile]
 
 
 def place_of_outputs(thread_id: str) -> FilesPlace | None:
-    """Return the location of a session's outputs, or None without a sandbox."""
+    """Return the places of a session's outputs, None if it has no sandbox."""
     thread = Thread.objects.get(pk=thread_id)
     if not has_workspace(thread):
         return None
@@ -67,7 +70,7 @@ def place_of_outputs(thread_id: str) -> FilesPlace | None:
 
 
 def files_in_rows(thread_id: str) -> list[AgentFile]:
-    """Return the files of a session without a sandbox, which are in the database."""
+    """Return the files of a session without a sandbox. They are in the database."""
     thread = Thread.objects.get(pk=thread_id)
     backend = readable_files(thread, in_workspace=False)
     problem = "It is in the database: get_state() has its content."
@@ -77,10 +80,10 @@ def files_in_rows(thread_id: str) -> list[AgentFile]:
 
 
 def collect(place: FilesPlace, destination: Path | None, known: Known) -> Collected:
-    """Return the files in /sandbox/outputs, copied to `destination`, or with None not copied.
+    """Return the files in /sandbox/outputs, copied to `destination` unless it is None.
 
     Blocks. The directory of a session has the id of its thread as its name, so that no session
-    replaces the files of another one. `known` is updated.
+    replaces the files of another. `known` is updated.
     """
     if not place.source.is_dir():
         return Collected([], [])
@@ -104,7 +107,7 @@ def collect(place: FilesPlace, destination: Path | None, known: Known) -> Collec
 
 
 class _Copies:
-    """Writes below the directory of one session."""
+    """Writes the copies of one session to its directory."""
 
     def __init__(self, place: FilesPlace, destination: Path) -> None:
         own = place.own_directory
@@ -113,7 +116,8 @@ class _Copies:
         self._below = ""
         guard = None
         for parent in (destination, *destination.parents):
-            # The agent can replace parts of its directory by links: start with the whole directory.
+            # The agent can replace parts of its directory by links, so start from the top
+            # directory.
             if own is not None and parent.resolve().is_relative_to(own):
                 self._root, inside = own, parent.resolve().relative_to(own)
                 self._below = str(inside / destination.relative_to(parent))
@@ -122,12 +126,13 @@ class _Copies:
         self._guard = guard
 
     def write(self, source: FileBackend, path: str) -> tuple[int, str]:
-        """Copy one file. Return its size and the path of the copy. Raises `FileError`."""
+        """Copy one file. Return (its size in bytes, the path of the copy). Raises `FileError`."""
         relative = path.lstrip("/")
         for part in relative.split("/"):
             if why := why_left_out(part):
                 raise FileError(f"the name {part!r} is protected: {why}.", path)
-        # `shown` again: on the host its escapes are part of the name, without invisible characters.
+        # Apply `shown` again: on the host its escapes are part of the name, without invisible
+        # characters.
         target = f"/{shown(self._directory)}/{shown(relative)}"
         if self._guard is None:
             self._root.mkdir(parents=True, exist_ok=True)
@@ -160,7 +165,7 @@ def _file(
 
 
 def _walk(backend: FileBackend) -> Iterator[Entry]:
-    """Yield the regular files, without links, at most `MAX_FILES`."""
+    """Yield at most `MAX_FILES` regular files. Links are omitted."""
     count = 0
     walk_limit = WalkLimit(FileLimits())
     for entry in backend.walk("/", walk_limit):

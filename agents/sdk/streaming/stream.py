@@ -1,4 +1,4 @@
-"""Stream events of a run, and the modes of streams."""
+"""The events of a stream, and the modes of streams."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from agents.kernel.features import collect
 from agents.sdk.errors import SetupError
 
 LogEvent = dict[str, Any]
-"""`run_id, seq, type, ts, data`: a row of the log (docs/reference/rest-api.md)."""
+"""A row of the event log: `run_id, seq, type, ts, data` (docs/reference/rest-api.md)."""
 
 
 class StreamMode(StrEnum):
@@ -48,16 +48,16 @@ class StreamMode(StrEnum):
     EVENTS = "events"
     """`StreamEvent`s: text as it arrives, calls and their results, requests, the end."""
     VALUES = "values"
-    """After each step the whole state: `messages`, `todos`, `status`, `response`, `interrupts`."""
+    """The whole state after each step: `messages`, `todos`, `status`, `response`, `interrupts`."""
     UPDATES = "updates"
-    """Changes of each step, by their source: `{"agent": …}`, `{"tools": …}`, …"""
+    """The changes of each step by their source: `{"agent": …}`, `{"tools": …}`, …"""
     MESSAGES = "messages"
-    """`(text, metadata)` pairs of the model's text."""
+    """Pairs `(text, metadata)` of the model's text."""
     UI_PARTS = "ui_parts"
-    """The parts of the Vercel AI SDK's UI message stream, in the version that REST has if a client
-    names none."""
+    """The parts of the Vercel AI SDK's UI message stream, in the default version of the REST API.
+    """
     UI_PARTS_5 = "ui_parts_5"
-    """The same in version 5."""
+    """The same parts in version 5."""
     UI_PARTS_6 = "ui_parts_6"
     UI_PARTS_7 = "ui_parts_7"
     DEBUG = "debug"
@@ -69,7 +69,7 @@ class StreamMode(StrEnum):
 
     @property
     def ai_sdk_version(self) -> int | None:
-        """The version of the AI SDK whose parts the mode has. None for other modes."""
+        """Return the version of the AI SDK whose parts the mode has, None for other modes."""
         name, _, version = self.value.partition("ui_parts")
         if name:
             return None
@@ -113,15 +113,18 @@ class StreamEvent:
 
 
 class EventReader:
-    """Makes stream events of the log of a run and of its subagents, in their order.
+    """Converts the log of a run and its subagents to stream events, in order.
 
-    For subagents there are only their start, their end and their requests.
+    Of a subagent, only the start, the end and the requests are converted.
     """
 
     def __init__(
         self, run_id: str, session_id: str, tools: Mapping[tuple[str, str], str] | None = None
     ) -> None:
-        """Create a reader. `tools` are the names of earlier open calls, by run and call."""
+        """Create a reader.
+
+        `tools` has the tools of earlier calls without a result, by run and call.
+        """
         self._run_id = run_id
         self._session_id = session_id
         self._tools = dict(tools or {})
@@ -222,10 +225,10 @@ def _event(kind: str, text: str = "", *keys: str) -> Callable[[dict[str, Any]], 
 
 @lru_cache(maxsize=1)
 def _makers_of_features() -> dict[str, Callable[[dict[str, Any]], StreamEvent]]:
-    """Return the lists `projections.STREAM_EVENTS` of features, as functions by event type.
+    """Return functions that create stream events, by event type, from `projections.STREAM_EVENTS`.
 
-    An entry is the event type, the kind of the stream event, and the fields of its text and of its
-    metadata.
+    An entry in these lists of the features has the event type, the kind of the stream event, and
+    the fields of its text and of its metadata.
     """
     return {
         type_: _event(kind, text, *keys)

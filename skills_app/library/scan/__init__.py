@@ -1,9 +1,9 @@
-"""The scan of a package at its import: findings that a reviewer should see.
+"""Scan a package at its import for parts that a reviewer should check.
 
 Nothing of the package is run, imported or unpacked. The scan helps the reviewer and is not a
 security boundary: see docs/guides/skills-trust.md.
 
-The rules are imported at the first scan: their expressions cost 120 ms to compile, and most
+The rules are imported at the first scan: their expressions take 120 ms to compile, and most
 processes do not scan.
 """
 
@@ -18,9 +18,10 @@ __all__ = ["ScanFinding", "findings_json", "has_danger", "scan_package"]
 
 
 def scan_package(package: Package) -> list[ScanFinding]:
-    """Return findings for a reviewer, the worst first. Never raises, for any bytes.
+    """Return the findings in `package` for a reviewer, worst first.
 
-    Every byte of every file is examined. Bytes beyond the limits are only searched for the plainest
-    signs, and a finding reports that.
+    The function accepts any bytes and never raises an exception. It examines every byte of every
+    file. Bytes beyond the limits are only searched for the plainest signs of an attack, and a
+    finding reports this.
     """
     return scanning.scan_package(package)

@@ -1,4 +1,4 @@
-"""Hosts that files name: each is listed once; known collecting hosts are warnings."""
+"""Collect the hosts that files name. Hosts known for collecting data are warnings."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from skills_app.library.scan.text import at, shown
 from text_scanner.linear import compile_linear
 
 MAX_HOSTS = 60
-"""Hosts that are listed separately."""
+"""The maximum number of hosts that are listed."""
 MAX_FOUND = 2_000
-"""Addresses of one file that are examined."""
+"""The maximum number of addresses that are examined in one file."""
 
 _URL = compile_linear(
     rb"\b(?:https?|ftp|wss?|tcp|ssh|git)://(?:[^\s/@\"'<>]{1,100}@)?(\[[0-9a-f:]{2,45}\]|[a-z0-9._-]{1,253})(?::\d{1,5})?",
@@ -35,7 +35,7 @@ _EXAMPLES = frozenset({"255.255.255.255", "8.8.8.8", "8.8.4.4", "1.1.1.1", "1.2.
 
 
 class Hosts:
-    """Hosts in the files of a package, collected file by file."""
+    """The hosts in a package. The scanner adds those of one file after another."""
 
     def __init__(self) -> None:
         self.seen: dict[str, tuple[str, int]] = {}
@@ -87,7 +87,7 @@ class Hosts:
         return True
 
     def listed(self) -> Iterator[ScanFinding]:
-        """Yield one note with all hosts and the files that named them first."""
+        """Yield notes that list all hosts, each under the file that named it first."""
         by_path: dict[str, list[str]] = {}
         for host, (path, _) in list(self.seen.items())[:MAX_HOSTS]:
             by_path.setdefault(path, []).append(host)
@@ -113,7 +113,7 @@ def _is_public_address(host: str) -> bool:
     return address.is_global or documented
 
 
-# They have no real servers, but honest code does not run downloads from them either.
+# Reserved hosts have no real servers, but honest code does not run downloads from them either.
 _DOCUMENTED = [
     ipaddress.ip_network(net) for net in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
 ]

@@ -1,4 +1,4 @@
-"""Invisible characters, and characters that look like others, in text files."""
+"""Find invisible characters, and characters that look like others, in text files."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from text_scanner.characters import character_hits, disguised
 from text_scanner.linear import compile_linear
 
 MAX_SHOWN = 5
-"""Findings of each kind in one file."""
+"""The maximum number of findings of each kind in one file."""
 
-# UTF-8 of tags, changes of direction, blank letters, zero-width characters, repeated selectors.
+# In UTF-8: tags, changes of direction, blank letters, zero-width characters, repeated selectors.
 _STRONG = compile_linear(
     "[\U000e0001-\U000e007f]{2}|[\u202a-\u202e\u2066-\u2069]|[\u3164\u115f\u1160\uffa0\u2800]|"
     "[\u200b\u200c\u2060-\u2064]{4}|[\ufe00-\ufe0e]{3}|[\U000e0100-\U000e01ef]{2}".encode()
 )
 _BLANK_IN_CODE = compile_linear("[\u3164\u115f\u1160\uffa0]".encode())
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
-"""All except white space."""
+"""Control characters other than white space."""
 _STRICT = {"tag-characters", "bidi-control", "variation-selectors", "zero-width"}
 
 
 def character_findings(path: str, text: str, *, code: bool) -> Iterator[ScanFinding]:
-    """Yield findings in text within the limit. The checks of SKILL.md are the strictest."""
+    """Yield the findings in `text`. The checks of SKILL.md are the strictest.
+
+    `text` is the part of the file within the limit. `code` says whether the file is code.
+    """
     shown_of: dict[str, int] = {}
     for hit in character_hits(text):
         severity: Severity = hit.severity
@@ -64,7 +67,7 @@ def blank_letters(path: str, data: bytes) -> Iterator[ScanFinding]:
 
 
 def hidden_in_bytes(path: str, data: bytes) -> Iterator[ScanFinding]:
-    """Yield the plainest findings in text beyond the limit."""
+    """Yield the plainest findings in `data`, the part of a file beyond the limit."""
     found = _STRONG.search(data)
     if found is not None:
         line = data.count(b"\n", 0, found.start()) + 1
@@ -75,7 +78,7 @@ def hidden_in_bytes(path: str, data: bytes) -> Iterator[ScanFinding]:
 
 
 def head_findings(package: Package) -> Iterator[ScanFinding]:
-    """Yield findings in names and the description, which every prompt contains."""
+    """Yield the findings in the head's names and description, which every prompt contains."""
     head = package.head
     for what, text in (
         ("name", head.name),

@@ -1,4 +1,4 @@
-"""The rules on one file: on its text, and on its decoded forms."""
+"""Apply the rules to the text of one file and to its decoded forms."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from skills_app.library.scan.unfolding import opened, unfolded
 from text_scanner.linear import compile_linear
 
 MAX_MATCHES = 3
-"""Findings of one rule in one file."""
+"""The maximum number of findings of one rule in one file."""
 _PER_RULE = 8_000
-"""The fixed cost of a rule, in bytes."""
+"""The fixed cost of applying one rule, in bytes."""
 _ANY_SIGN = compile_linear(b"|".join(re.escape(sign) for sign in SIGNS), any_case=True)
 
 
@@ -30,22 +30,25 @@ def _signs() -> Any:
 
 
 def signs_in(data: bytes) -> set[bytes]:
-    """Return the signs that `data` contains, in any case."""
+    """Return the signs of rules that `data` contains, in any case."""
     found = _signs().Match(data)
     if found:
         return {SIGNS[index] for index in found}
-    # A set that runs out of memory finds nothing: then all signs count as present.
+    # RE2 finds nothing if it runs out of memory. Then all signs count as present.
     return set(SIGNS) if _ANY_SIGN.search(data) else set()
 
 
 class Effort:
-    """The budget of the rules of one package, in bytes that one rule examines."""
+    """The effort that remains for the rules of one package, in bytes that one rule examines."""
 
     def __init__(self, limit: int) -> None:
         self.left = limit
 
     def afford(self, data: bytes, rules: int) -> bool:
-        """Return whether this number of rules may examine `data`, and pay for it."""
+        """Return whether `rules` rules may examine `data`, and subtract the cost.
+
+        If the effort does not suffice, it becomes 0.
+        """
         cost = rules * (len(data) + _PER_RULE)
         if cost > self.left:
             self.left = 0
@@ -55,7 +58,7 @@ class Effort:
 
 
 def rule_findings(path: str, data: bytes, role: Role, effort: Effort) -> list[ScanFinding]:
-    """Return the findings of the rules in `data`."""
+    """Return the findings of all rules in `data`, a file with the path and role given."""
     return [held for held, _ in _rule_hits(path, data, role, effort)]
 
 
@@ -86,14 +89,16 @@ _KNOWN = compile_linear(
 
 
 def _is_known_installer(match: bytes) -> bool:
-    """Return whether a command is a known tool's official installation."""
+    """Return whether `match` is the official installation command of a known tool."""
     return _KNOWN.search(match) is not None and match.count(b"://") == 1
 
 
 def code_findings(path: str, data: bytes, role: Role, effort: Effort) -> Iterator[ScanFinding]:
-    """Yield findings of rules on `data` and its encoded parts, and combinations for code.
+    """Yield the findings of the rules in `data` and its encoded parts.
 
-    Stops when `effort` is used up.
+    Code has combinations as well.
+
+    The search stops when `effort` is used up.
     """
     plain = rule_findings(path, data, role, effort)
     yield from plain

@@ -1,4 +1,4 @@
-"""Suspicious combinations in one file, of parts that are harmless alone."""
+"""Find suspicious combinations in one file, of parts that are harmless alone."""
 
 # ruff: noqa: E501
 
@@ -91,11 +91,11 @@ class Combination:
     code: str
     message: str
     parts: tuple[Any, ...]
-    """All of them in one file; the first is shown."""
+    """Expressions that must all match in one file. The finding shows the first."""
 
 
 _NETWORK = (_CONNECTS, _DROPS)
-"""Parts that are harmless with an address of this machine."""
+"""Parts that are harmless if the connection is to this machine."""
 
 COMBINATIONS: tuple[Combination, ...] = (
     Combination("secrets-sent", "Reads a file of secrets, and sends data", (_SECRET, _READS, _SENDS)),
@@ -121,7 +121,7 @@ _TO_LOOPBACK = _linear(
 _ADDRESSES = _linear(rb"https?://")
 _LOOPBACK_ADDRESSES = _linear(rb"https?://" + _LOOPBACK + rb"(?:[:/?#\s\"'`;|&]|\z)")
 _ARGUMENTS = 200
-"""Bytes after a call that can name its host."""
+"""The number of bytes after a call in which its host may follow."""
 
 
 def _outside(part: Any, data: bytes) -> Any:
@@ -136,7 +136,7 @@ def _outside(part: Any, data: bytes) -> Any:
 
 
 def combined(path: str, data: bytes) -> Iterator[ScanFinding]:
-    """Yield dangers that only appear in the file as a whole. For code."""
+    """Yield a danger for each combination that occurs in `data`, the code of a file."""
     for combination in COMBINATIONS:
         part = combination.parts[0]
         first = _outside(part, data) if part in _NETWORK else part.search(data)

@@ -1,4 +1,4 @@
-"""Findings of the scan of a package."""
+"""The findings of the scan of a package."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ Severity = Literal["note", "warning", "danger"]
 RANK: dict[str, int] = {"note": 0, "warning": 1, "danger": 2}
 MAX_FINDINGS = 300
 MAX_EXCERPT = 200
-"""Characters of an excerpt, before invisible ones are written out."""
+"""The maximum length of an excerpt in characters, with each invisible one counted as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanFinding:
     """One finding for a reviewer.
 
-    `code` is a stable word for programs, `path` a file of the package, `line` counts from 1 (0: the
-    file as a whole). `excerpt` is the text there, with invisible characters as code points.
+    `code` is a stable word for programs. `path` is a file of the package. `line` counts from 1, and
+    0 is the file as a whole. `excerpt` is the text at the line, with invisible characters as code
+    points.
     """
 
     severity: Severity
@@ -30,7 +31,7 @@ class ScanFinding:
     excerpt: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the finding for `SkillVersion.findings`."""
+        """Return the finding as JSON for `SkillVersion.findings`."""
         return asdict(self)
 
     @classmethod
@@ -47,7 +48,10 @@ def has_danger(findings: Iterable[ScanFinding]) -> bool:
 
 
 def bounded(findings: Sequence[ScanFinding]) -> list[ScanFinding]:
-    """Return the worst findings first, each once, at most MAX_FINDINGS; the last counts others."""
+    """Return each finding once, worst first, at most MAX_FINDINGS.
+
+    If there are more, the last finding has their number.
+    """
     ordered = sorted(
         dict.fromkeys(findings), key=lambda held: (-RANK[held.severity], held.path, held.line)
     )

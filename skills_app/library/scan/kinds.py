@@ -1,4 +1,4 @@
-"""The type of a file by its first bytes; its name is only compared with that."""
+"""Determine the type of a file by its first bytes, and compare it with the extension."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ Group = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`name` for people. `suffixes`: the normal extensions of this type."""
+    """The type of a file.
+
+    `name` is for people. `suffixes` are the normal extensions of this type.
+    """
 
     group: Group
     name: str
@@ -77,7 +80,7 @@ _LOOKED_AT = 65_536
 
 
 def kind_of(path: str, data: bytes) -> Kind:
-    """Return the kind of a file. Text contains no NUL and is mostly UTF-8."""
+    """Return the type of the file `path`. Text contains no NUL and is mostly UTF-8."""
     if data[:2] == b"MZ" and b"PE\0\0" in data[:1024]:
         return Kind("program", "Windows program")
     for offset, magic, kind in _MAGIC:
@@ -102,7 +105,7 @@ def _zipped(path: str, data: bytes, kind: Kind) -> Kind:
 
 
 def _is_bytecode(data: bytes) -> bool:
-    # A magic number, \r\n, flags, a time and a size; then a marshalled code object.
+    # Compiled Python: a magic number, \r\n, flags, a time, a size and a marshalled code object.
     return len(data) > 16 and data[2:4] == b"\r\n" and bool({data[12], data[16]} & {0x63, 0xE3})
 
 
@@ -113,7 +116,7 @@ def _is_text(data: bytes) -> bool:
     try:
         head.decode("utf-8")
     except UnicodeDecodeError as error:
-        # Text in another encoding: no controls except white space and escapes.
+        # Text in another encoding has no control characters except white space and escapes.
         if len(head) - error.start > 3 or len(data) <= _LOOKED_AT:
             return not any(byte < 9 or 13 < byte < 27 for byte in set(head))
     return True

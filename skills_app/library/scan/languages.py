@@ -1,4 +1,4 @@
-"""Classification of files as code, with their language, or prose."""
+"""Classify files as code, with its language, or prose."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _SCRIPTS = frozenset(
 
 
 def language_of(path: str, data: bytes) -> str:
-    """Return the language of an executable text, "" for none."""
+    """Return the programming language of a text file, "" if it has none."""
     found = _SHEBANG.search(data[:200])
     pure = PurePosixPath(path)
     known = _BY_SUFFIX.get(pure.suffix.lower()) or _BY_NAME.get(pure.name.lower(), "")
@@ -80,7 +80,7 @@ def language_of(path: str, data: bytes) -> str:
 
 
 def role_of(path: str, language: str) -> Role:
-    """Return the role of a file. An unknown type may be run: it counts as code."""
+    """Return the role of a file. A file of unknown type counts as code, because it may be run."""
     suffix = PurePosixPath(path).suffix.lower()
     if language:
         return "code"

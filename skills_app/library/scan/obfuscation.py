@@ -11,7 +11,7 @@ from skills_app.library.scan.finding import ScanFinding
 from skills_app.library.scan.text import at
 
 BLOB = 400
-"""Characters of base64 or hexadecimal in a row that honest code rarely has."""
+"""The length in characters from which base64 or hexadecimal text is suspicious."""
 _BLOB = re.compile(rb"[A-Za-z0-9+/=_-]{%d,}|(?:\\x[0-9a-fA-F]{2}){60,}" % BLOB)
 _IMAGE = re.compile(
     rb"data:(?:image|font|application/(?:font|x-font|pdf|octet))[^,]{0,60},\s*$|base64,\s*$"
@@ -22,7 +22,7 @@ LONG_LINE = 2_000
 
 
 def obfuscation_findings(path: str, data: bytes) -> Iterator[ScanFinding]:
-    """Yield long stretches of only letters and digits, and names that a tool made."""
+    """Yield findings for long texts of letters and digits, and for names that a tool generated."""
     for count, found in enumerate(_BLOB.finditer(data)):
         if count >= MAX_BLOBS:
             break
@@ -49,6 +49,6 @@ def obfuscation_findings(path: str, data: bytes) -> Iterator[ScanFinding]:
 
 
 def entropy(data: bytes) -> float:
-    """Return the entropy in bits per byte."""
+    """Return the entropy of `data` in bits per byte."""
     total = len(data)
     return -sum(count / total * math.log2(count / total) for count in Counter(data).values())

@@ -1,4 +1,4 @@
-"""Text for the model: the memory scanner on the description, SKILL.md and other prose."""
+"""Apply the memory scanner to texts that models read: the description, SKILL.md and other prose."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _TOLD_ELSEWHERE = {
 
 _SECRET = compile_linear(SECRET, any_case=True)
 _PLAIN = {"hidden-comment", "role-tag", "image-exfiltration", "hidden-style", "more-findings"}
-"""Shapes that no honest text has by chance."""
+"""Patterns of the memory scanner that no honest text has by chance."""
 NEAR = 300
-"""Characters between two stretches that concern the same subject."""
+"""Two findings are about the same subject if at most this number of characters is between them."""
 
 
 def prose_findings(path: str, text: str) -> Iterator[ScanFinding]:
-    """Yield orders that turn an agent against its user.
+    """Yield the instructions in `text` that turn an agent against its user.
 
-    A skill consists of orders: a single match of one rule is a warning, and a mere likeness is a
-    note. Matches of several rules together are a danger.
+    All texts of a skill are instructions. So a match of one rule is only a warning, and similarity
+    to an attack only a note. Matches of several rules nearby are a danger.
     """
     found = scan(text)
     for finding in found:
@@ -56,7 +56,7 @@ def prose_findings(path: str, text: str) -> Iterator[ScanFinding]:
 
 
 def _met(finding: Finding, found: list[Finding]) -> bool:
-    """Return whether another rule, or the reading of the sentence, raises an alarm nearby."""
+    """Return whether another rule or the language model also raises an alarm near `finding`."""
     return any(
         other.pattern != finding.pattern
         and other.severity != "note"
@@ -67,13 +67,16 @@ def _met(finding: Finding, found: list[Finding]) -> bool:
 
 
 def _names_secret(text: str, finding: Finding) -> bool:
-    """Return whether a file of secrets is named near an order that few skills give."""
+    """Return whether `text` names a file with secrets near `finding`."""
     near = text[max(0, finding.start - NEAR) : finding.end + NEAR]
     return _SECRET.search(near.encode("utf-8", "replace")) is not None
 
 
 def description_findings(package: Package) -> Iterator[ScanFinding]:
-    """Yield findings in the description: which every prompt contains: the strictest checks."""
+    """Yield the findings in the description.
+
+    Its checks are the strictest: every prompt contains it.
+    """
     found = scan(package.head.description)
     for finding in found:
         if finding.pattern in _TOLD_ELSEWHERE:

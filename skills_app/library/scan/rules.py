@@ -1,7 +1,7 @@
-"""Actions of code that skills almost never need, as expressions over bytes.
+"""Define the actions of code that skills almost never need, as expressions over bytes.
 
-Each rule has one severity in code and another in prose and data, where commands are also examples
-and warnings. `signs` are words in lower case, one of which is in every match.
+A rule has one severity in code and another in prose and data, where commands are also examples and
+warnings. Each match contains one of the words `signs` (lower case).
 """
 
 # Long expressions stay in one line each, where they can be searched for.
@@ -89,7 +89,6 @@ SECRET_SIGNS = (
 _SEND = rb"(?:curl|wget|\bnc\b|ncat|nslookup|\bdig\b|https?://|requests\.|fetch\(|upload|transfer|scp\b|ftp\b)"
 
 RULES: tuple[Rule, ...] = (
-    # Programs from elsewhere
     _rule("remote-code", "Runs downloaded data", "danger", "warning",
           rb"(?:curl|wget)\b[^\n|;]*(?:://|\$|\w\.\w)[^\n|;]*\|\s*" + _SHELL, "curl", "wget"),
     _rule("remote-code", "Runs downloaded data", "danger", "warning",
@@ -109,7 +108,6 @@ RULES: tuple[Rule, ...] = (
           rb"(?:curl|wget)\b[^\n;|&]*(?:://|\$)[^\n;|&]*(?:&&|;)\s*(?:chmod\s[^\n;&]*(?:&&|;)\s*)?(?:sudo\s+)?(?:ba|z|da)?sh\s+[\w/.~$-]", "curl", "wget"),
     _rule("remote-code", "Decodes or downloads with a tool for certificates", "danger", "warning",
           rb"certutil\b[^\n]{0,60}-(?:urlcache|decode)|bitsadmin\s+/transfer|mshta\s+(?:https?|javascript|vbscript):|regsvr32\s[^\n]{0,60}/i:http", "certutil", "bitsadmin", "mshta", "regsvr32"),
-    # Hidden code
     _rule("decoded-code", "Runs decoded data", "danger", "danger",
           rb"\b(?:base64\s+(?:-d|--decode|-di)|base32\s+-d|xxd\s+-r|openssl\s+(?:enc|base64)\s+[^\n|]{0,40}-d|rev|uudecode|gunzip|zcat)\b[^\n|]*\|\s*(?:(?:xz|gzip|gunzip|zcat|base64|tr)\b[^\n|]{0,60}\|\s*)?" + _SHELL, "base64", "base32", "xxd", "openssl", "rev", "uudecode", "gunzip", "zcat"),
     _rule("decoded-code", "Runs decoded data", "danger", "warning",
@@ -131,7 +129,6 @@ RULES: tuple[Rule, ...] = (
           rb"(?:chr\s*\(\s*\d{2,3}\s*\)\s*[+.&,]\s*){6}|string\.fromcharcode\s*\(\s*(?:\d{2,3}\s*,\s*){12}", "chr", "fromcharcode"),
     _rule("off-screen", "Code far to the right of a line, where readers miss it", "danger", "note",
           rb"\S[^\S\n]{120,}[^\n]{0,4}(?:exec|eval|import|system|curl|wget|require|fetch|;|&&|\||powershell)[^\n]{4}", "   "),
-    # Remote shells
     _rule("reverse-shell", "Gives a shell to a remote machine", "danger", "warning",
           rb"/dev/(?:tcp|udp)/[^\s/]{1,80}/\d+", "/dev/tcp", "/dev/udp"),
     _rule("reverse-shell", "Gives a shell to a remote machine", "danger", "warning",
@@ -140,7 +137,6 @@ RULES: tuple[Rule, ...] = (
           rb"os\.dup2\s*\(\s*\w{1,30}\.fileno\(\)|pty\.spawn\s*\(\s*\[?[\"'](?:/bin/)?(?:ba)?sh|use socket;[^\n]*exec\b|fsockopen\s*\([^\n]*(?:exec|proc_open)", "dup2", "pty.spawn", "use socket", "fsockopen"),
     _rule("reverse-shell", "Runs data from a socket", "danger", "warning",
           rb"tcpsocket\.(?:new|open)[\s\S]{0,300}(?:popen|exec|system|%x)", "tcpsocket"),
-    # Secrets
     _rule("secrets-sent", "Reads secrets and sends them in one command", "danger", "danger",
           rb"(?:cat|tar|zip|base64|cp|<|type|gc|get-content)[^\n]*" + SECRET + rb"[^\n]*\|[^\n]{0,60}(?:curl|wget|\bnc\b|ncat|openssl s_client)", *SECRET_SIGNS),
     _rule("secrets-sent", "Sends a file of secrets", "danger", "danger",
@@ -160,7 +156,6 @@ RULES: tuple[Rule, ...] = (
           rb"169\.254\.169\.254|metadata\.google\.internal|100\.100\.100\.200", "169.254", "metadata.google", "100.100"),
     _rule("key-logger", "Listens to the keyboard", "danger", "note",
           rb"pynput[\s\S]{0,200}keyboard|keyboard\.on_press|getasynckeystate|setwindowshookex|/dev/input/event", "pynput", "keyboard", "getasync", "setwindowshook", "/dev/input"),
-    # Persistence
     _rule("persistence", "Gives itself access to later logins", "danger", "warning",
           rb"(?:>>|tee\s+-a|write|append|cat\s+>)[^\n]*authorized_keys", "authorized_keys"),
     _rule("persistence", "Gives an account all rights", "danger", "warning",
@@ -179,7 +174,6 @@ RULES: tuple[Rule, ...] = (
           rb"\.claude[/\"', ]{1,6}\s*/?\s*[\"']?settings(?:\.local)?\.json|\.cursor/mcp\.json|claude_desktop_config\.json|dangerously-skip-permissions|\bskipdangerousmodepermissionprompt", ".claude", ".cursor", "claude_desktop", "dangerously-skip", "skipdangerous"),
     _rule("setuid", "Lets a program run as its owner", "danger", "warning",
           rb"chmod\s+(?:-\w+\s+)*(?:[ugoa]*\+[rwx]*s|[2467][0-7]{3}\b)|os\.chmod\s*\([^\n]{0,80}0o?[46][0-7]{3}\b|setcap\s+cap_", "chmod", "setcap"),
-    # Harm
     _rule("deletes", "Deletes all of a person's files, or of the system", "danger", "warning",
           rb"\brm\s+(?:-[a-z]+\s+|--[a-z-]+\s+)*-[a-z]*[rf][a-z]*\s+(?:--[a-z-]+\s+)*[\"']?(?:~|\$home|\$\{home\}|/)(?:/?\*)?[\"']?(?:\s|;|&|$)|--no-preserve-root|\bmkfs\.\w+\s+/dev/|\bdd\s[^\n]{0,80}of=/dev/(?:sd|nvme|disk|hd)|format\s+c:\s*/|vssadmin\s+delete", "rm ", "no-preserve", "mkfs", "of=/dev", "format c", "vssadmin"),
     _rule("deletes", "Deletes all of a person's files, or of the system", "danger", "warning",
@@ -199,7 +193,6 @@ RULES: tuple[Rule, ...] = (
           rb"\bssh\b[^\n]*\s-\w*R\s*\S*\d+:|\bngrok\s+(?:tcp|http|start)|cloudflared\s+tunnel|\bbore\s+local|serveo\.net", "ssh ", "ngrok", "cloudflared", "bore ", "serveo"),
     _rule("tunnel", "Opens a tunnel for an unchecked machine", "danger", "warning",
           rb"\bssh\b[^\n]{0,80}stricthostkeychecking=no[^\n]{0,80}\s-\w*R\s*\S*\d+:|\bssh\b[^\n]{0,80}\s-\w*R\s*\S*\d+:[^\n]{0,80}stricthostkeychecking=no", "stricthostkeychecking"),
-    # Installers
     _rule("install", "Installs packages from an index that is not checked", "danger", "warning",
           rb"--(?:extra-)?index-url[ =]\s*[\"']?http://|--trusted-host\b|npm\s+(?:i|install|config set)\b[^\n]{0,80}registry[ =]\s*http://", "index-url", "trusted-host", "registry"),
     _rule("install", "Installs from an address", "warning", "note",
@@ -208,12 +201,10 @@ RULES: tuple[Rule, ...] = (
           rb"\"(?:pre|post)?(?:install|prepare)\"\s*:\s*\"[^\n]*(?:curl|wget|node -e|eval\(|child_process|base64|https?://)", "install\"", "prepare\""),
     _rule("install", "Installs packages when it runs", "note", None,
           rb"(?:pip3?|uv pip)\s+install\b|npm\s+(?:i|install|ci)\b|apt(?:-get)?\s+install|brew\s+install|[\"']-m[\"'],\s*[\"']pip[\"']", "install", "\"pip\"", "'pip'", "npm "),
-    # Other languages
     _rule("decoded-code", "Runs data from a request", "danger", "warning",
           rb"\b(?:eval|assert|system|exec|passthru|shell_exec)\s*\(\s*@?\s*(?:base64_decode\s*\(\s*)?\$_(?:post|get|request|cookie|server)", "$_"),
     _rule("eval", "Runs text as code", "note", None,
           rb"\b(?:eval|exec)\s*\(|new\s+function\s*\(", "eval", "exec", "function"),
-    # Words that lead a person or a model to dangerous actions
     _rule("lure", "Asks to download a file and open it with a password", "danger", "danger",
           rb"(?:\.zip|\.rar|\.7z|\.exe|\.dmg|\.pkg|\.msi)\b[^\n]*\b(?:extract|unzip|open|unpack|decompress)\w*\b[^\n]{0,80}\bpass(?:word|code|phrase)?\b|\bpass(?:word|code)\b[^\n]{0,80}\b(?:extract|unzip|unpack)\w*\b[^\n]*(?:\.zip|\.rar|\.7z|\.exe)\b|unzip\s+-P\s", "extract", "unzip", "open", "unpack", "decompress"),
     _rule("lure", "Asks to run a command from an anonymous page", "danger", "danger",
@@ -224,7 +215,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def rules_of(present: set[bytes]) -> list[Rule]:
-    """Return the rules that may match with these signs."""
+    """Return the rules that may match in a text with the signs `present`."""
     return [rule for rule in RULES if any(sign in present for sign in rule.signs)]
 
 

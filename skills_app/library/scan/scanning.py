@@ -1,4 +1,4 @@
-"""The combination of all checks, within limits of time."""
+"""Run all checks on a package, within limits of time."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from skills_app.library.scan.text import at
 from text_scanner.linear import compile_linear
 
 PROSE_BYTES = 150_000
-"""Characters of a package's prose that are examined; 100 kB take 50 ms, at most 180 ms. A loaded
-skill gives the model fewer.
+"""The maximum number of characters of a package's prose that are examined.
+
+100 kB take 50 ms, at most 180 ms. A loaded skill gives the model fewer.
 """
 CODE_BYTES = 2_000_000
-"""Text that all rules examine."""
+"""The maximum number of bytes of text that all rules examine."""
 EFFORT = 45_000_000
-"""Bytes that the rules examine, summed over the rules. Of 1,155 public packages one needs 41
-million, the others at most 28.
+"""The maximum number of bytes that the rules examine, summed over the rules.
+
+Of 1,155 public packages one needs 41 million, the others at most 28.
 """
 
-# For bytes beyond the limits: one expression, as fast as memory is read.
+# For bytes beyond the limits: one expression, as fast as memory can be read.
 _PLAIN = compile_linear(
     rb"(?:curl|wget)\b[^\n|]*\|\s*(?:ba|z)?sh\b|/dev/tcp/\d|\.ssh/id_(?:rsa|ed25519)|"
     rb"authorized_keys|stratum\+tcp|webhook\.site|discord(?:app)?\.com/api/webhooks|"
@@ -42,10 +44,11 @@ _PLAIN = compile_linear(
 
 
 def scan_package(package: Package) -> list[ScanFinding]:
-    """Return findings for a reviewer, the worst first. Never raises, for any bytes.
+    """Return the findings in `package` for a reviewer, worst first.
 
-    Every byte of every file is examined. Bytes beyond the limits are only searched for the plainest
-    signs, and a finding reports that.
+    The function accepts any bytes and never raises an exception. It examines every byte of every
+    file. Bytes beyond the limits are only searched for the plainest signs of an attack, and a
+    finding reports this.
     """
     return bounded(list(_findings(package)))
 
@@ -70,7 +73,7 @@ class _ScanLimit:
         self.skipped: dict[str, list[str]] = {}
 
     def take_prose(self, path: str, text: str) -> str:
-        """Return the part of `text` that the limit still allows."""
+        """Return the part of `text` that fits into the remaining limit, and subtract its length."""
         taken = text[: self.prose]
         self.prose -= len(taken)
         if len(taken) < len(text):
@@ -93,7 +96,7 @@ class _ScanLimit:
             # Large files can also hide code.
             severity = "warning" if what == "code" else "note"
             if SKILL_FILE in paths:
-                # The model follows it: of 4,136 public ones two are longer.
+                # The model follows SKILL.md. Of 4,136 public ones two are longer than the limit.
                 severity = "danger"
                 message = f"SKILL.md is longer than the scan reads ({PROSE_BYTES:,} characters)."
             yield ScanFinding(severity, "not-read", paths[0], 0, message)  # type: ignore[arg-type]
@@ -106,7 +109,7 @@ class _ScanLimit:
 
 
 def _in_order(files: tuple[PackageFile, ...]) -> list[PackageFile]:
-    """Order the model's first text first, then small files before large ones."""
+    """Return SKILL.md, which the model reads, then the other files by size, smallest first."""
     return sorted(files, key=lambda file: (file.path != SKILL_FILE, len(file.data), file.path))
 
 
@@ -167,11 +170,11 @@ _PICKLES = compile_bytes(
     rb"\x8c\x05posix\x94\x8c\x06system|\x8c\x02os\x94\x8c\x06system|\x8c\x0asubprocess\x94\x8c|"
     rb"\x8c\x08builtins\x94\x8c\x04(?:exec|eval)"
 )
-"""Names in a pickle before it calls them, in the old protocols and the new."""
+"""Matches names in a pickle before a call of them, in old and new protocols."""
 
 
 def file_findings(file: PackageFile, kind: Kind) -> Iterator[ScanFinding]:
-    """Yield findings about a file that is not read as text."""
+    """Yield the findings about `file`, which is not read as text."""
     suffix = suffix_of(file.path)
     size = f"{len(file.data):,} bytes"
 

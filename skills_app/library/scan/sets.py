@@ -1,4 +1,4 @@
-"""Expressions of RE2 in forms that the memory scanner does not have."""
+"""Compile RE2 expressions in forms that the memory scanner does not have."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _MAX_MEMORY = 64 * 1024**2
 
 
 def compile_bytes(source: bytes) -> Any:
-    """Return an expression over bytes that are not text."""
+    """Return the expression `source`, compiled for bytes that are not text."""
     options = _options()
     options.encoding = re2.Options.Encoding.LATIN1
     return re2.compile(source, options)
 
 
 def compile_set(sources: Iterable[bytes]) -> Any:
-    """Return a set of words for a search in one pass, in any case.
+    """Return a set of words that one pass finds in a text, in any case.
 
-    `Match` returns the numbers of the words that occur, or None.
+    Its method `Match` returns the indexes of the words that occur, or None.
     """
     options = _options()
     options.case_sensitive = False

@@ -1,4 +1,4 @@
-"""Bytes of a file as lines and excerpts."""
+"""Show bytes of a file as lines and excerpts."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def _shown(character: str) -> str:
 
 
 def line_at(data: bytes, offset: int) -> int:
-    """Return the number of the line of a byte, from 1."""
+    """Return the line number of the byte at `offset`, from 1."""
     return data.count(b"\n", 0, offset) + 1
 
 
 def excerpt(data: bytes, start: int, end: int) -> str:
-    """Return the text there, from the start of its line if that is near."""
+    """Return the text of data[start:end] for people, from the start of its line if that is near."""
     begin = max(data.rfind(b"\n", 0, start) + 1, start - 60)
     stop = data.find(b"\n", end)
     stop = min(len(data) if stop < 0 else stop, max(end, begin + MAX_EXCERPT))
@@ -40,5 +40,5 @@ def excerpt(data: bytes, start: int, end: int) -> str:
 def at(
     severity: Severity, code: str, path: str, data: bytes, span: tuple[int, int], message: str
 ) -> ScanFinding:
-    """Return a finding at a range of bytes."""
+    """Return a finding for the bytes `span` (start, end) of `data`."""
     return ScanFinding(severity, code, path, line_at(data, span[0]), message, excerpt(data, *span))

@@ -1,6 +1,6 @@
-"""Decoded forms of code: parts joined, encodings undone.
+"""Create decoded forms of code: parts joined and encodings undone.
 
-The result is always text. Encodings that cannot be undone within small limits are left unchanged.
+The result is always text. An encoding that cannot be undone within small limits is left unchanged.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import Any
 from text_scanner.linear import compile_linear
 
 MAX_STRETCHES = 500
-"""Stretches of each encoding that are decoded in one file."""
+"""The maximum number of stretches of each encoding that are decoded in one file."""
 MAX_OPENED = 200_000
-"""Bytes of the decoded stretches of one encoding."""
+"""The maximum number of bytes of the decoded stretches of one encoding."""
 MAX_STRINGS = 200_000
-"""Bytes of a file whose quoted texts are read backwards."""
+"""The maximum number of bytes of a file whose quoted texts are read backwards."""
 
 _PIECES = compile_linear(
     rb"[a-z0-9.:/-](?:[\"']{1,2}|\\)[a-z0-9.:/-]|[\"']\s*\+\s*[\"']|\\\r?\n|\$\{?ifs", any_case=True
 )
-"""A sign of the forms that `_joined` changes: most code has none."""
+"""Matches if `_joined` may change the code. Most code has no match."""
 _JOINS = re.compile(
     rb"""(?<=[A-Za-z0-9.:/-])(?:["']{1,2}|\\)(?=[A-Za-z0-9.:/-])"""  # c""url, b"a"sh, c\url
     rb"""|["'][ \t]*\+[ \t]*["']|\\\r?\n"""  # 'o' + 's', and continued lines
@@ -48,10 +48,10 @@ _STRINGS = re.compile(rb"""(["'])((?:\\.|(?!\1)[^\\\n]){8,4000})\1""")
 
 @dataclass(frozen=True, slots=True)
 class Unfolded:
-    """Another reading of a file.
+    """Another form of a file's text.
 
-    `places` are (offset of a piece in `data`, its offset in the file). `hidden`: the text was
-    encoded.
+    `places` are pairs (offset of a piece in `data`, its offset in the file). `hidden` says whether
+    the text was encoded.
     """
 
     data: bytes
@@ -60,12 +60,12 @@ class Unfolded:
     hidden: bool
 
     def origin(self, offset: int) -> int:
-        """Return the offset in the file of the text at `offset` in this reading."""
+        """Return the offset in the file of the text at `offset` in `data`."""
         return self.places[bisect_right(self.places, (offset, sys.maxsize)) - 1][1]
 
 
 def unfolded(data: bytes) -> Iterator[Unfolded]:
-    """Yield other readings of code that differ from it."""
+    """Yield the other forms of the code `data`, if they differ from it."""
     if _PIECES.search(data):
         joined = _JOINS.sub(b"", _SPACES.sub(b" ", data))
         if joined != data:
@@ -79,7 +79,7 @@ def unfolded(data: bytes) -> Iterator[Unfolded]:
 
 
 def opened(data: bytes) -> Iterator[Unfolded]:
-    """Yield text in base64, hexadecimal, escapes and numbers of letters."""
+    """Yield the decoded text of base64, hexadecimal, escapes and numbers of letters in `data`."""
     for pattern, how, decode in (
         (_BASE64, "base64", _from_base64),
         (_HEX, "hexadecimal", _from_hex),
@@ -110,7 +110,7 @@ def _strings(data: bytes, how: str, change: Callable[[bytes], bytes]) -> Iterato
 
 
 def _together(stretches: Iterator[tuple[int, bytes]], how: str) -> Iterator[Unfolded]:
-    """Yield one reading of all text with the same encoding."""
+    """Yield one form with all decoded stretches of the encoding `how`."""
     parts: list[bytes] = []
     places: list[tuple[int, int]] = []
     length = 0
@@ -129,7 +129,7 @@ def _rot13(text: bytes) -> bytes:
 
 
 def _mixed(text: bytes) -> bool:
-    """Return whether it may be base64: of both cases, and no path and no name in pieces."""
+    """Return whether `text` may be base64: it has both cases of letters and few separators."""
     head = text[:4096]
     pieces = head.count(b"/") + head.count(b"_") + head.count(b"-")
     return pieces <= max(2, len(head) // 16) and head.lower() != head != head.upper()
@@ -162,7 +162,7 @@ def _from_numbers(text: bytes) -> bytes:
 
 
 def _as_text(data: bytes) -> bytes:
-    """Return `data` as text, decompressed and decoded; empty if it is not text."""
+    """Return `data` as text, decompressed and decoded; b"" if it is not text."""
     if data[:2] in (b"\x78\x9c", b"\x78\xda", b"\x78\x01"):
         try:
             data = zlib.decompressobj().decompress(data, MAX_OPENED)

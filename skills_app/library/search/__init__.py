@@ -1,1 +1,1 @@
-"""Choice of a skill: words, families of words, ranking, and the index that shortlists."""
+"""Search skills: split texts into words, relate words, rank skills, and shortlist with an index."""

@@ -1,4 +1,4 @@
-"""Analyse a skill for the search: its words, and how certainly it is about each."""
+"""Analyse a skill for the search: which words it has, and how certainly it is about each."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from skills_app.library.search.query import Direction, between, direction, rarit
 from skills_app.library.search.tokens import STOP, stems, vocabulary
 
 MAX_BODY = 6_000
-"""Characters of a body that are read. The rest is about details: with it, requests over 180 public
-skills find the right one less often, and reading takes three times as long.
+"""The number of characters of a body that are read.
+
+The rest is about details: with it, requests over 180 public skills find the right one less often,
+and reading takes three times as long.
 """
 MAX_FILES = 100
 MAX_SAID = 400
@@ -28,20 +30,23 @@ MAX_SAID = 400
 
 NAME, TITLE, TAG, TRIGGER = 3.0, 1.5, 2.0, 2.5
 DESCRIPTION, WHEN, HEADING, FILE, BODY = 1.4, 0.9, 0.8, 0.4, 0.5
-"""The weight of one mention in a field."""
+"""The weight of one mention of a word in each field."""
 REPEATED, MOST_REPEATED = 0.4, 2
-"""The weight of a further mention in a field, relative to the first; how many count."""
+"""The weight of a further mention in the same field, relative to the first; how many count."""
 BODY_WORDS = 800
-"""In a longer body a mention has less weight."""
+"""In a body with more words, each mention has less weight."""
 RATE = 0.6
-"""How soon mentions add up to certainty: 1 - exp(-RATE * sum)."""
+"""Mentions with the total weight `sum` give the certainty 1 - exp(-RATE * sum)."""
 SUREST = 80
-"""The number of stems in a skill's direction, in addition to those of its description."""
+"""The number of stems that determine a skill's direction, besides those of its description."""
 
 
 @dataclass(frozen=True)
 class SkillDocument:
-    """The searched parts of a skill. `files` are relative paths; `priority` decides ties."""
+    """The parts of a skill that the search reads.
+
+    `files` are relative paths. `priority` orders skills with the same score.
+    """
 
     name: str
     description: str
@@ -54,7 +59,7 @@ class SkillDocument:
 
     @cached_property
     def digest(self) -> str:
-        """Return a hash of all searched parts."""
+        """Return a hash of all parts that the search reads."""
         fields = (self.name, self.title, self.description, self.tags, self.triggers, self.files)
         text = f"{fields!r}\0{self.body}"
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -129,7 +134,7 @@ def loaded(text: str) -> Analysed:
 
 
 class _Cache:
-    """The most recently used analysed documents, by their content."""
+    """The analysed documents that were used last, by their digest."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -158,7 +163,7 @@ cache = _Cache(2_000)
 
 
 def analyse(document: SkillDocument) -> Analysed:
-    """Return the analysed document, computed once for its content."""
+    """Return the analysed document. The result is cached by its content."""
     found = cache.get(document.digest)
     if found is None:
         found = _analyse(document)
@@ -208,7 +213,7 @@ def _analyse(document: SkillDocument) -> Analysed:
 
 
 def _direction(head: list[str], evidence: dict[str, float]) -> Direction:
-    """Return the middle between a skill's description and its most certain subjects."""
+    """Return the direction between that of the description and that of the most certain stems."""
     counts = Counter(token for token in head if token not in STOP)
     said = direction(
         (token, rarity(token) * math.sqrt(min(2, count))) for token, count in counts.items()
@@ -221,7 +226,7 @@ def _direction(head: list[str], evidence: dict[str, float]) -> Direction:
 
 
 def _tokens(texts: Sequence[str]) -> list[str]:
-    """Return the stems of all texts, those of each followed by the phrases in it."""
+    """Return the stems of all texts. The phrases in a text follow its stems."""
     return [token for text in texts for token in vocabulary().with_phrases(stems(text))]
 
 
@@ -247,11 +252,14 @@ _WHEN_HEADING = re.compile(
 _NOT_HEADING = re.compile(r"\bnot (?:to )?use\b|\bwhen not\b|\bout of scope\b", re.IGNORECASE)
 
 SECTION = 3_000
-"""Characters of one section that say when to use a skill."""
+"""The number of characters of one section on when to use the skill that are read."""
 
 
 def split_description(text: str) -> tuple[list[str], list[str]]:
-    """Return (a skill's purpose, when to use it) in sentences, without exclusions."""
+    """Return (sentences on the purpose, sentences on when to use the skill) of a description.
+
+    Sentences with exclusions ("not for …") are omitted.
+    """
     said: list[str] = []
     when: list[str] = []
     for sentence in wanted_sentences(text):
@@ -260,19 +268,19 @@ def split_description(text: str) -> tuple[list[str], list[str]]:
 
 
 def wanted_sentences(text: str) -> list[str]:
-    """Return the sentences of a text without exclusions ("not for …")."""
+    """Return the sentences of `text`, except exclusions ("not for …")."""
     return [sentence for sentence in _SENTENCE.findall(text) if not _NOT_FOR.search(sentence)]
 
 
 class Sections:
-    """A body by its headings.
+    """The body of a SKILL.md, divided by its headings.
 
-    `headings`: all of them; `when`: sentences that say when to use the skill; `text`: the rest,
-    without sections such as "When not to use".
+    `headings` has all headings, `when` the sentences that say when to use the skill, and `text` the
+    rest. Sections such as "When not to use" are omitted.
     """
 
     def __init__(self, body: str) -> None:
-        # Lines of code keep their place, but a comment in them is not a heading.
+        # Blank out code without moving the text: a comment in code is not a heading.
         outline = _CODE.sub(lambda code: " " * len(code[0]), body)
         found = list(_HEADING.finditer(outline))
         self.headings = [heading[1] for heading in found]

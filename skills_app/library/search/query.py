@@ -1,8 +1,8 @@
-"""Turn a request into wants, and find the words in a skill that answer each.
+"""Turn a request into the parts that it asks for, and find the words that answer each part.
 
-`tests/skills_app/library/search/train.py` learned `words.tsv` from public skills and handbooks: per
-stem how rare it is (0 to 100) and its direction in a space of words, DIMENSIONS numbers of 4 bits.
-Words that are used in the same surroundings point the same way.
+`tests/skills_app/library/search/train.py` learned `words.tsv` from public skills and handbooks. For
+each stem it has the rarity (0 to 100) and the direction in a word space: DIMENSIONS numbers of 4
+bits. Words that are used in the same surroundings have similar directions.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ NOWHERE: Direction = (0.0,) * DIMENSIONS
 
 @lru_cache(maxsize=65_536)
 def rarity(stem: str) -> float:
-    """Return the rarity, 0 to 1: little for words that most texts have, 1 for rare ones."""
+    """Return the rarity of a stem, from 0 for words that most texts have to 1 for rare ones."""
     known = _table().get(stem)
     return int(known.partition("\t")[0]) / 100 if known else UNKNOWN
 
 
 def direction(tokens: Iterable[tuple[str, float]]) -> Direction:
-    """Return the direction of weighted stems, of length 1; NOWHERE if no stem is known."""
+    """Return the direction of weighted stems as a unit vector; NOWHERE if no stem is known."""
     total = [0.0] * DIMENSIONS
     for token, weight in tokens:
         known = _direction(token)
@@ -54,12 +54,12 @@ def direction(tokens: Iterable[tuple[str, float]]) -> Direction:
 
 
 def between(a: Direction, b: Direction) -> Direction:
-    """Return the middle between two directions."""
+    """Return the unit vector in the middle of two directions."""
     return _unit([one + other for one, other in zip(a, b, strict=True)])
 
 
 def nearness(a: Direction, b: Direction) -> float:
-    """Return the cosine of two directions."""
+    """Return the cosine of the angle between two directions."""
     return sum(map(mul, a, b))
 
 
@@ -79,23 +79,26 @@ def _unit(vector: list[float] | list[int]) -> Direction:
 
 @cache
 def _table() -> dict[str, str]:
-    """Return the rest of the line of each stem. A process uses few of the lines."""
+    """Return the unparsed rest of the line of each stem. A process uses few of the lines."""
     lines = TABLE.read_text(encoding="ascii").splitlines()
     return dict(line.split("\t", 1) for line in lines)
 
 
 MAX_CHARACTERS = 4_000
-"""Of a query: the request is usually at its start, followed by pasted text."""
+"""The number of characters of a query that are read: pasted text usually follows the request."""
 MAX_WANTS = 40
 PHRASE_RARITY = 1.0
-"""Of a phrase with a stop word in it ("sign off"): its own words do not express it."""
+"""The rarity of a phrase with a stop word ("sign off"), which its single words do not express."""
 
 SHORTEST_CORRECTED = 5
-"""Letters of the shortest stem that can be a typing error: short ones are similar to many words."""
+"""The number of letters from which a stem can be a typing error.
+
+Short stems resemble many words.
+"""
 CORRECTED = 0.8
-"""How well a word that differs in one letter answers an unknown word."""
+"""How well a word that differs in one letter answers an unknown word, from 0 to 1."""
 MOST_CORRECTIONS, MOST_CORRECTED = 2, 10
-"""Words for one typing error, the likeliest ones first; corrected words of one query."""
+"""The number of words for one typing error, likeliest first; of corrected words in one query."""
 
 _SPELLINGS = tuple(
     (re.compile(pattern), other)
@@ -105,14 +108,20 @@ _SPELLINGS = tuple(
         (r"(?<=\w\w)our(?=(?:s|ed|ing|al|ful)?$)", "or"),
     )
 )
-"""British and American spellings. A pattern may fit other words, too: no text has the result."""
+"""Patterns of British and American spellings, with their replacements.
+
+A pattern may also fit other words. This does no harm, as no text has the result.
+"""
 
 _AMOUNT = re.compile(r"\d+(?:[km]|[kmg]b|px|am|pm|st|nd|rd|th|s|ms|x)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """One part of a request. `answers`: (stem, 0 to 1), the words that answer it and how well."""
+    """One part of a request.
+
+    `answers` are pairs (stem, how well it answers the part, 0 to 1).
+    """
 
     answers: tuple[tuple[str, float], ...]
     weight: float
@@ -120,18 +129,21 @@ class Want:
 
 @dataclass(frozen=True)
 class Query:
-    """`total` is the weight of all wants. `stems` are the informative ones in order."""
+    """A request as a list of parts.
+
+    `total` is the weight of all parts. `stems` has the informative stems in order.
+    """
 
     wants: tuple[Want, ...]
     total: float
     stems: tuple[str, ...]
     direction: Direction
     message: Message
-    """The text, for triggers and names."""
+    """The text of the request, for triggers and names."""
 
     @cached_property
     def answers(self) -> dict[str, list[tuple[int, float]]]:
-        """Return by stem: (place in `wants`, how well it answers that one)."""
+        """Return for each stem the parts that it answers: (index in `wants`, how well, 0 to 1)."""
         found: dict[str, list[tuple[int, float]]] = {}
         for place, want in enumerate(self.wants):
             for token, weight in want.answers:
@@ -141,7 +153,7 @@ class Query:
 
 @lru_cache(maxsize=256)
 def read_query(text: str) -> Query:
-    """Return the query in any text; a text without informative words has no wants."""
+    """Return `text` as a query. A text without informative words gives a query without parts."""
     spelled = [*words(text[:MAX_CHARACTERS])]
     tokens = [stem(word) for word in spelled]
     families = vocabulary()
@@ -181,13 +193,16 @@ def read_query(text: str) -> Query:
 
 
 class _Meant:
-    """Finds other meanings of a word in a query than its stem: typing errors, other spellings."""
+    """Finds stems that the author of a query may have meant: corrected or other spellings."""
 
     def __init__(self) -> None:
         self._left = MOST_CORRECTED
 
     def by(self, word: str, token: str) -> dict[str, float]:
-        """Return other stems for `word`, and how well they answer it."""
+        """Return other stems for `word`, and how well each answers it (0 to 1).
+
+        `token` is the stem of `word`.
+        """
         for pattern, other in _SPELLINGS:
             if pattern.search(word):
                 changed = stem(pattern.sub(other, word))
@@ -211,7 +226,7 @@ def _is_known(token: str) -> bool:
 
 
 def _edits(token: str) -> Iterator[str]:
-    """Yield all words with one letter more, less, changed or exchanged, and the same first one."""
+    """Yield all words that one typing error separates from `token`, with the same first letter."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     for at in range(1, len(token) + 1):
         start, rest = token[:at], token[at:]
@@ -224,9 +239,9 @@ def _edits(token: str) -> Iterator[str]:
 
 
 def _once(want: Want, own: str, wants: dict[str, Want]) -> Want:
-    """Return a want without related words that are wants themselves.
+    """Return `want` without related words that the request itself contains as parts.
 
-    For example, "cluster" does not answer "kubernetes" as well in "a kubernetes cluster".
+    In "a kubernetes cluster", for example, "cluster" does not answer "kubernetes" as well.
     """
     kept = [
         (token, weight)

@@ -1,4 +1,4 @@
-"""Ranking of skills for a request: a pure function of the request and of each skill.
+"""Rank skills for a request.
 
 The words decide between few skills. Between more than FEW, a language model reads the request as
 well. Apart from this, a skill's score does not depend on other skills.
@@ -21,21 +21,21 @@ with lazy_modules:
     from skills_app.library.search import meaning
 
 NAME_BONUS = 0.25
-"""For a query that has all words of the skill's name."""
+"""Added if the query has all words of the skill's name."""
 PAIR_BONUS = 0.08
-"""For each pair of words of the query that are neighbours in the skill's description as well."""
+"""Added for each pair of words that are neighbours in the query and in the skill's description."""
 NAMED, NAMED_PLAINLY = 0.5, 0.2
-"""For a query with the whole name: of several words or next to "skill", and of one word."""
+"""Added if the query has the whole name: of several words or next to "skill"; of one word."""
 TRIGGERED = 0.25
-"""For a query with one of the skill's triggers."""
+"""Added if the query has one of the skill's triggers."""
 NEAR, NEAR_SHARE = 0.4, 0.6
-"""Skills whose direction is nearer to the query's than NEAR gain up to NEAR_SHARE …"""
+"""A skill whose direction is nearer to the query's than NEAR gains up to NEAR_SHARE …"""
 NEAR_WEIGHT = 0.2
-"""… and this much counts as found, so that they have a rank without a common word."""
+"""… and this weight counts as found, so that skills without a common word have a rank."""
 LITTLE = 0.4
-"""The found weight at which a score is reliable although much is missing."""
+"""The weight of found words from which a score is reliable although much is missing."""
 SPREAD = 1.1
-"""Puts the scores of right skills above 0.2 and of chance finds below."""
+"""A factor that puts the scores of right skills above 0.2 and those of chance matches below."""
 
 FEW = 40
 """Of so few skills, the words nearly always find the right one."""
@@ -45,13 +45,14 @@ CANDIDATES = 16
 """How many skills without a vector are read for a request, those with the best words: 0.2 s."""
 
 SHOWN, FIRST = 0.1, 3
-"""A list of results shows scores from SHOWN on, and always the FIRST results."""
+"""A list of results has the FIRST results, and further ones with a score from SHOWN."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """`score`: 0 to 1. With 1, the skill's purpose covers the whole request. Below 0.2 it is most
-    likely chance.
+    """A skill and its `score` for a query, from 0 to 1.
+
+    With 1, the skill's purpose covers the whole request. A match below 0.2 is most likely chance.
     """
 
     name: str
@@ -125,7 +126,7 @@ def _with_name(query: Query, skill: Analysed, points: float) -> float:
 
 
 def _asked_for(query: Query, skill: Analysed) -> float:
-    """Return the share for a request that names the skill, or has one of its triggers."""
+    """Return the bonus for a query that names the skill or has one of its triggers."""
     share = 0.0
     text = query.message.stems
     if skill.called in text:

@@ -1,6 +1,6 @@
-"""Words of a text as the search compares them: folded, without endings, compounds split.
+"""Split texts into words for the search: folded, without endings, compounds split.
 
-Nothing here raises an error for any text: a query is data.
+The functions accept any text and raise no errors, because queries come from users.
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ from agents.kernel.lazy_modules import lazy_modules
 from sandbox.backends.normal_form import normal_form
 
 with lazy_modules:
-    # The package loads 40 modules (15 ms), and often STEMS has all words of a message.
+    # Import the package only if needed: it loads 40 modules (15 ms), and STEMS often suffices.
     from snowballstemmer import english_stemmer, russian_stemmer
 
 STEMS = Path(__file__).with_name("stems.txt")
-"""The stems of frequent words: computing those of the built-in skills and of the synonyms took a
-tenth of the processor time of `vel TASK`."""
+"""The stems of frequent words.
+
+Computing those of the built-in skills and of the synonyms took a tenth of the processor time of
+`vel TASK`.
+"""
 MAX_TEXT = 60_000
-"""Characters of one text that are read."""
+"""The number of characters of one text that are read."""
 MAX_WORD = 40
-"""Characters of one word that count: longer ones are data (hashes, base64)."""
+"""The number of characters of one word that count. Longer words are data (hashes, base64)."""
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+")
@@ -38,7 +41,7 @@ _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 
 
 def fold(text: str) -> str:
-    """Fold to NFKC, lower case, Latin letters without accents; at most MAX_TEXT characters."""
+    """Return the first MAX_TEXT characters of `text` in NFKC, lower case, Latin without accents."""
     text = normal_form("NFKC", text[:MAX_TEXT]).casefold()
     if text.isascii():
         return text
@@ -46,10 +49,10 @@ def fold(text: str) -> str:
 
 
 def words(text: str) -> Iterator[str]:
-    """Yield the words of a text in order, folded, with their endings.
+    """Yield the words of `text` in order, folded, with their endings.
 
-    `camelCase` gives its parts; runs of Chinese, Japanese and Korean characters give every two
-    neighbours, as these scripts have no blanks.
+    `camelCase` gives its parts. Chinese, Japanese and Korean have no blanks, so every two
+    neighbouring characters are a word.
     """
     folded = fold(_CAMEL.sub(" ", text[:MAX_TEXT]) if not text.islower() else text)
     for word in _WORD.findall(folded):
@@ -62,13 +65,16 @@ def words(text: str) -> Iterator[str]:
 
 
 def stems(text: str) -> list[str]:
-    """Return the stems of a text's words in order."""
+    """Return the stems of the words of `text`, in order."""
     return [stem(word) for word in words(text)]
 
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """Return the stem of one folded word: Russian for Cyrillic letters, English for all others."""
+    """Return the stem of a folded word.
+
+    Cyrillic words use Russian rules, all others English ones.
+    """
     word = word.replace("’", "'").split("'")[0] or word
     if len(word) < 3 or not word.isalpha():
         return word
@@ -79,12 +85,12 @@ def stem(word: str) -> str:
 
 @cache
 def known_words() -> dict[str, str]:
-    """Return the English words in STEMS. A line has a stem, and the words with it."""
+    """Return the stem of each English word in STEMS. A line has a stem and its words."""
     lines = STEMS.read_text(encoding="ascii").splitlines()
     return {word: stem for stem, *words in map(str.split, lines) for word in words}
 
 
-# A stemmer stores its word: one at a time.
+# A stemmer is not thread-safe, because it stores its word.
 _lock = threading.Lock()
 
 
@@ -102,7 +108,7 @@ def _stem_with(language: str, word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _plain(character: str) -> str:
-    """Return a Latin letter without its accents; any other character unchanged."""
+    """Return a Latin letter without its accents, any other character unchanged."""
     if character.isascii():
         return character
     parts = unicodedata.normalize("NFD", character)
@@ -122,14 +128,15 @@ def _lines(path: Path) -> list[str]:
 
 
 STOP = frozenset(stem(word) for line in _lines(STOP_WORDS) for word in line.split())
-"""Words without information about the request, request words among them."""
+"""Words that carry no information, including those that people use in requests."""
 
 
 @dataclass(slots=True)
 class Vocabulary:
-    """`related[a][b]`: how far b in a document answers a in a query, 0 to 1. Keys are stems.
+    """Relations between stems.
 
-    `phrases`: the stems of a phrase, to its single name.
+    `related[a][b]` is how well b in a document answers a in a query, from 0 to 1. `phrases` maps
+    the stems of a phrase to its name.
     """
 
     related: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -138,11 +145,11 @@ class Vocabulary:
     """The first stems of phrases."""
 
     def with_phrases(self, tokens: list[str]) -> list[str]:
-        """Return `tokens` and, after them, the names of the phrases in them."""
+        """Return `tokens`, followed by the names of the phrases in them."""
         return tokens + [name for _, _, name in self.find_phrases(tokens)]
 
     def find_phrases(self, tokens: list[str]) -> list[tuple[int, int, str]]:
-        """Return (start, end, name) of every known phrase."""
+        """Return (start, end, name) of every known phrase in `tokens`."""
         found = []
         for at, token in enumerate(tokens):
             if token in self.beginnings:
@@ -155,7 +162,7 @@ class Vocabulary:
 
 @cache
 def vocabulary() -> Vocabulary:
-    """Return the families in the file FAMILIES."""
+    """Return the vocabulary in the file FAMILIES."""
     known = Vocabulary()
     for line in _lines(FAMILIES):
         weight = SAME if line.startswith("=") else RELATED

@@ -1,7 +1,7 @@
-"""Triggers: phrases by a skill's author; a message with one of them suggests the skill.
+"""Match triggers: phrases of a skill's author that suggest the skill if a message has them.
 
-`*` matches any text. Nothing here uses a pattern language: the time is linear in the message, for
-any trigger.
+`*` in a trigger matches any text. Triggers are not regular expressions, so the time is linear in
+the message for any trigger.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from functools import lru_cache
 from skills_app.library.search.tokens import STOP, fold, stem, stems
 
 MAX_MESSAGE = 10_000
-"""Characters of a message that are examined."""
+"""The number of characters of a message that are examined."""
 MAX_TRIGGER = 200
-"""Characters: a longer trigger is not a phrase, and matches nothing."""
+"""A trigger with more characters is not a phrase and matches nothing."""
 LEAST_PART = 3
-"""Bytes of UTF-8 between stars: a trigger with only shorter parts matches nothing."""
+"""The number of UTF-8 bytes that one part between stars needs. Other triggers match nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message, prepared once for many triggers."""
+    """A message, prepared for the comparison with many triggers."""
 
     text: str
     stems: str
@@ -34,16 +34,16 @@ class Message:
 
 
 def matching(triggers: Iterable[str], message: Message) -> str | None:
-    """Return the first of `triggers` that `message` contains."""
+    """Return the first of `triggers` that occurs in `message`, None if there is none."""
     return next((trigger for trigger in triggers if matches(trigger, message)), None)
 
 
 def matches(trigger: str, message: Message) -> bool:
-    """Return whether the message contains the trigger, in any case and accent.
+    """Return whether `trigger` occurs in `message`, regardless of case and accents.
 
-    A single stop word ("the") matches nothing. Without `*`: its words in a row, in any inflection
-    ("query" in "queries"), or the exact phrase at the borders of words. With `*`: its parts in
-    order, from the border of a word to one.
+    Without `*`, the words of the trigger must follow each other in any inflection ("query" in
+    "queries"), or the exact phrase must occur between word borders. With `*`, its parts must occur
+    in order, from one word border to another. A single stop word ("the") matches nothing.
     """
     if len(trigger) > MAX_TRIGGER:
         return False
@@ -57,7 +57,7 @@ def matches(trigger: str, message: Message) -> bool:
 
 
 def _says_something(parts: tuple[str, ...]) -> bool:
-    """Return False for parts such as `*e*` and `*the*`, which every message contains."""
+    """Return whether a part is informative. `*e*` and `*the*` are not: every message has them."""
     return any(
         len(part.strip().encode()) >= LEAST_PART and stem(part.strip()) not in STOP
         for part in parts
@@ -67,7 +67,7 @@ def _says_something(parts: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=10_000)
 def _phrase(trigger: str) -> tuple[str, str]:
     found = stems(trigger)
-    # ".py" is more than the word in it: it must occur unchanged.
+    # ".py" is more than the word in it, so it must occur unchanged.
     words = _joined(found) if found and all(c.isalnum() or c in " -_'’" for c in trigger) else ""
     return fold(trigger).strip(), words
 
@@ -82,7 +82,10 @@ def _joined(found: list[str]) -> str:
 
 
 def _parts_in_order(parts: tuple[str, ...], text: str) -> bool:
-    """Return whether `parts`, the texts between stars, occur in order; empty ends match all."""
+    """Return whether `parts`, the texts between stars, occur in `text` in order.
+
+    Empty parts at the ends match everything.
+    """
     if not any(part.strip() for part in parts):
         return False
     first, *middle, last = parts
@@ -100,7 +103,10 @@ def _at_borders(phrase: str, text: str) -> bool:
 
 
 def _find(part: str, text: str, start: int, *, start_too: bool = True, end_too: bool = True) -> int:
-    """Return the end of the first `part` at the borders of words, from `start` on; -1: none."""
+    """Return the end of the first `part` between word borders from `start` on; -1 if none.
+
+    `start_too` and `end_too` tell at which ends a word border is required.
+    """
     if not part:
         return start
     at = text.find(part, start)
@@ -113,5 +119,5 @@ def _find(part: str, text: str, start: int, *, start_too: bool = True, end_too: 
 
 
 def _inside_word(text: str, at: int) -> bool:
-    """Return whether a word continues from text[at - 1] to text[at]."""
+    """Return whether text[at - 1] and text[at] belong to one word."""
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()

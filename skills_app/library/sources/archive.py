@@ -1,4 +1,4 @@
-"""A package from a zip or `.skill` archive, or from a SKILL.md alone. Writes no files."""
+"""Read a package from a zip or `.skill` archive, or from a SKILL.md alone. Writes no files."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from skills_app.library.sources.zip_directory import DEFLATED, ZipEntry, read_en
 from skills_app.settings import SkillSettings
 
 MAX_RATIO = 100
-"""Bytes unpacked for each byte of the archive; text packs to a third or a tenth."""
+"""The maximum number of unpacked bytes for each byte of the archive. Text has 3 to 10."""
 _UNSUSPICIOUS = 1_000_000
-"""Bytes that may have any ratio: an empty table has a high ratio too."""
+"""The number of bytes that may have any ratio: an empty table has a high ratio too."""
 _NOTHING_PACKED = 2
-"""Bytes that some packers write for a directory: empty data, deflated."""
+"""The number of bytes that some packers write for a directory: empty data, deflated."""
 
 
 def read_archive(data: bytes, filename: str) -> Package:
     """Return the package in an uploaded file. Raises `InvalidSkill` with all problems.
 
-    `filename` determines the type: `.md` is a SKILL.md alone, any other name a zip archive, which
-    has the package's files at its root or in one directory.
+    A `filename` that ends with `.md` is a SKILL.md alone. Any other file is a zip archive with the
+    package's files at its root or in one directory.
     """
     package, problems = archive_package(data, filename)
     if package is None:
@@ -42,7 +42,11 @@ def read_archive(data: bytes, filename: str) -> Package:
 
 
 def archive_package(data: bytes, filename: str) -> tuple[Package | None, list[Problem]]:
-    """Return (the package, all problems); the package is None if one is an error."""
+    """Return (the package, all problems) for an uploaded file.
+
+    The package is None if one of the problems is an error. `filename` determines the type, as in
+    `read_archive`.
+    """
     if filename.lower().endswith(".md"):
         return read_package([PackageFile(SKILL_FILE, data)])
     limits = SkillSettings.now()
@@ -75,7 +79,7 @@ def archive_package(data: bytes, filename: str) -> tuple[Package | None, list[Pr
 
 
 def _entry_problems(entries: list[ZipEntry]) -> list[Problem]:
-    """Return problems that no entry may have, even an omitted one: entries that lead elsewhere."""
+    """Return the errors of entries whose paths lead out of the package, also of omitted entries."""
     problems = []
     for entry in entries:
         wrong = unsafe_path(entry.name.removesuffix("/") if entry.is_directory else entry.name)
@@ -101,7 +105,10 @@ def _is_left_out(name: str) -> bool:
 
 
 def _top_directory(names: list[str]) -> tuple[str, list[Problem]]:
-    """Return (the package's directory with its slash, "" for the root; problems)."""
+    """Return (the prefix of the package's paths, all problems).
+
+    The prefix is the directory with a slash, "" for the root of the archive.
+    """
     if any(is_skill_file(name) for name in names):
         return "", []
     skills = sorted(name for name in names if is_skill_file(PurePosixPath(name).name))
@@ -120,7 +127,10 @@ def _top_directory(names: list[str]) -> tuple[str, list[Problem]]:
 
 
 def _unpacked(data: bytes, entries: list[ZipEntry], top: str) -> list[PackageFile]:
-    """Return the files, limited by the bytes really unpacked, not by the announced sizes."""
+    """Return the unpacked files.
+
+    The limits count the bytes that are really unpacked, not the sizes in the archive.
+    """
     limits = SkillSettings.now()
     if len(entries) > limits.FILES:
         raise refused([too_many_files()])
@@ -150,7 +160,10 @@ def _unpacked(data: bytes, entries: list[ZipEntry], top: str) -> list[PackageFil
 
 
 def _content(data: bytes, entry: ZipEntry, limit: int) -> bytes | None:
-    """Return the bytes of `entry`; None if there are more than `limit`. Raises `InvalidSkill`."""
+    """Return the content of `entry`, None if it has more than `limit` bytes.
+
+    Raises `InvalidSkill` if the entry is damaged.
+    """
     packed = memoryview(data)[entry.begin : entry.begin + entry.packed]
     if entry.method == DEFLATED:
         unpacker = zlib.decompressobj(-zlib.MAX_WBITS)

@@ -1,4 +1,4 @@
-"""The packages in a directory of skills: valid ones, and problems of the others."""
+"""Find the packages in a directory of skills: the valid ones, and the problems of the others."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from skills_app.library.sources.folder import (
 from skills_app.settings import SkillSettings
 
 MAX_ENTRIES = 100_000
-"""Files and directories that are examined in all."""
+"""The maximum number of files and directories that are examined in all."""
 
 
 def find_packages(directory: Path) -> list[Path]:
-    """Return the directories in `directory`, including itself, that contain a SKILL.md, by path.
+    """Return the directories that contain a SKILL.md, sorted by path.
 
-    The contents of a package belong to that package. No link inside of `directory` is followed.
-    Raises `InvalidSkill` if there are too many entries, or if the directory is unreadable.
+    The search covers `directory` and its subdirectories, but not the inside of a package, and
+    follows no links in `directory`. Raises `InvalidSkill` if there are too many entries or
+    `directory` is unreadable.
     """
     with opened_directory(directory.resolve()) as root:
         if isinstance(root, Problem):
@@ -37,7 +38,10 @@ def find_packages(directory: Path) -> list[Path]:
 
 
 def read_directory(directory: Path) -> tuple[list[Package], dict[str, list[Problem]]]:
-    """Return the result of `read_each` for complete packages."""
+    """Return (all valid packages in `directory`, the problems of the others by path).
+
+    See `read_each`.
+    """
     return read_each(directory, lambda found, name, path: package_in(found, name))
 
 
@@ -54,9 +58,10 @@ def read_each(
 ) -> tuple[list[Found], dict[str, list[Problem]]]:
     """Return (the packages, the problems of omitted ones by their path in `directory`).
 
-    `read` returns a package, or its problems, for its open directory, the directory's name and its
-    path in `directory`. If two packages have one name, the first by path keeps it. Problems of
-    `directory` itself have the path "", and then there are no packages.
+    `read` receives the open directory of a package, the directory's name and its path in
+    `directory`, and returns (the package or None, its problems). If two packages have the same
+    name, the first by path is used. Problems of `directory` itself have the path "", and then there
+    are no packages.
     """
     packages: dict[str, Found] = {}
     places: dict[str, str] = {}
@@ -90,7 +95,7 @@ def read_each(
 
 
 class _Search:
-    """One walk from open directories, so that nobody can insert a link."""
+    """One search from open directories, so that nobody can insert a link in the meantime."""
 
     def __init__(self) -> None:
         self.limits = SkillSettings.now()
@@ -102,7 +107,10 @@ class _Search:
     def packages(
         self, directory: int, parts: tuple[str, ...] = ()
     ) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Yield (path in parts, descriptor, open until the next) of each package, by path."""
+        """Yield (path as parts, descriptor) of each package, sorted by path.
+
+        A descriptor is open until the next package.
+        """
         try:
             with os.scandir(directory) as scan:
                 entries = list(islice(scan, self.entries_left + 1))
@@ -128,7 +136,8 @@ class _Search:
             if is_junk(entry.name):
                 continue
             if entry.is_symlink():
-                # A link to a file is not a package; its type is unknown without following it.
+                # A link to a file is not a package. The link must be followed to know the target's
+                # type.
                 if "." not in entry.name and len(self.links) < self.limits.DIRECTORY_SKILLS:
                     self.links.append(shown_path("/".join(here)))
             elif entry.is_dir(follow_symlinks=False):

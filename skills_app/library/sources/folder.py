@@ -1,7 +1,7 @@
 """Read a package from a directory of this host. An attacker may control its contents.
 
-The reader follows no links, opens no files outside, and reads only plain files, up to their limit.
-A concurrent change is a problem, not an exception.
+The reader follows no links, opens no files outside the directory, and reads only plain files, up to
+their size limit. A concurrent change is reported as a problem, not raised as an exception.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from skills_app.settings import SkillSettings
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW
-"""O_NONBLOCK: a FIFO in the place of a file must not block us."""
+"""With O_NONBLOCK, a FIFO in the place of a file does not block Vel."""
 _KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a FIFO",
@@ -48,7 +48,10 @@ def read_folder(path: Path) -> Package:
 
 
 def folder_package(path: Path) -> tuple[Package | None, list[Problem]]:
-    """Return (the package in the directory `path`, all problems); None if one is an error."""
+    """Return (the package in the directory `path`, all problems).
+
+    The package is None if one of the problems is an error.
+    """
     with opened_directory(path) as directory:
         if isinstance(directory, Problem):
             return None, [directory]
@@ -56,7 +59,7 @@ def folder_package(path: Path) -> tuple[Package | None, list[Problem]]:
 
 
 def package_in(directory: int, name: str) -> tuple[Package | None, list[Problem]]:
-    """Return the same as `folder_package`, for an open directory called `name`."""
+    """Return the result of `folder_package` for the open directory `directory`, called `name`."""
     reader = _Reader()
     try:
         reader.read(directory, "", 0)
@@ -75,13 +78,13 @@ def package_in(directory: int, name: str) -> tuple[Package | None, list[Problem]
 
 
 def directory_name(path: Path) -> str:
-    """Return the name of the directory `path`, also of `.` and `..`."""
+    """Return the name of the directory `path`. `.` and `..` are resolved."""
     return Path(os.path.abspath(path)).name
 
 
 @contextmanager
 def opened_directory(path: Path) -> Iterator[int | Problem]:
-    """Yield the descriptor of a directory, or the problem of opening it."""
+    """Yield the descriptor of the directory `path`, or the problem that prevents opening it."""
     try:
         descriptor = os.open(path, DIRECTORY)
     except (OSError, ValueError) as problem:
@@ -106,7 +109,7 @@ def _not_opened(path: Path, problem: OSError | ValueError) -> Problem:
 
 
 class _Reader:
-    """Collects files until their number or size exceeds a limit."""
+    """Collects the files of a package until their number or size exceeds a limit."""
 
     def __init__(self) -> None:
         self.files: list[PackageFile] = []
@@ -115,7 +118,7 @@ class _Reader:
         self.unreadable_skill = False
         self.limits = SkillSettings.now()
         self.entries_left = 2 * self.limits.FILES
-        """Directories count too: empty ones would cost time without ever being files."""
+        """Directories count too: many empty ones would take time without reaching a limit."""
         self.bytes_left = self.limits.PACKAGE_BYTES
         self.is_full = False
 
@@ -185,5 +188,5 @@ class _Reader:
 
     def _told(self, problem: Problem, path: str) -> None:
         self.problems.append(problem)
-        # Otherwise SKILL.md would also be reported as missing.
+        # Remember an unreadable SKILL.md, or it would also be reported as missing.
         self.unreadable_skill |= is_skill_file(path)

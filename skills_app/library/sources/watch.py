@@ -1,7 +1,7 @@
-"""A directory of skills that is read repeatedly: only changed packages are read again.
+"""Read a directory of skills repeatedly, but read only packages that have changed.
 
-The times, sizes, modes and inodes of all entries show a change. A change time cannot be set back,
-so an edit that keeps size and modification time is noticed.
+The times, sizes, modes and inodes of all entries show a change. Programs cannot set a change time
+back, so an edit that keeps size and modification time is noticed too.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ from skills_app.library.sources.folder import DIRECTORY, package_in
 from skills_app.settings import SkillSettings
 
 SETTLED_NS = 2_000_000_000
-"""A file that changed less than this ago may change again with the same time: file systems count
-time in steps. Its state is not remembered.
+"""The age in ns from which the state of a file may be remembered.
+
+File systems count time in steps, so a younger file may change again within the same step.
 """
 READS = 3
-"""How often a package that changes during its reading is read again."""
+"""How often a package that changes while it is read is read again."""
 HELD_BYTES = 64_000_000
-"""The bytes of packages that one reading keeps in memory."""
+"""The maximum number of bytes of packages that one reading keeps in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPackage:
-    """A package of a directory. `path` is relative to it, "" for the directory itself.
+    """A package of a directory of skills.
 
-    `package` holds the bytes: only if they were read just now, and there was room.
+    `path` is relative to the directory, "" for the directory itself. `package` has the content if
+    it was just read and there was room, else None.
     """
 
     head: Head
@@ -45,12 +47,15 @@ class FoundPackage:
 
 
 Remembered = Mapping[bytes, tuple[FoundPackage | None, list[Problem]]]
-"""By the signature of a package: the package, or None for an invalid one, and its problems."""
+"""Maps the signature of a package to (the package or None if invalid, its problems)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryRead:
-    """`problems` of omitted packages, by paths as in `discover.read_each`."""
+    """The contents of a directory of skills.
+
+    `problems` are those of omitted packages, by path as in `discover.read_each`.
+    """
 
     packages: list[FoundPackage]
     problems: dict[str, list[Problem]]
@@ -101,7 +106,7 @@ class _Reader:
 def package_signature(directory: int, name: str, path: str) -> tuple[bytes | None, int]:
     """Return (a signature of all entries of the open `directory`, their newest time in ns).
 
-    The signature is None if there are too many entries for a package.
+    The signature is None if there are more entries than a package may have.
     """
     digest = hashlib.blake2b(f"{name}\0{path}\0".encode("utf-8", "surrogateescape"), digest_size=24)
     left = 2 * SkillSettings.now().FILES

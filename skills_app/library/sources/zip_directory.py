@@ -1,4 +1,4 @@
-"""The central directory of a zip archive, checked against the rest of the archive.
+"""Read the central directory of a zip archive and compare it with the rest of the archive.
 
 Readers of zip files disagree about archives that contradict themselves, so one program may show a
 reviewer other files than another program unpacks. Here every byte must belong to one entry, and the
@@ -28,7 +28,11 @@ _NARROW, _WIDE = 0xFFFF, 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class ZipEntry:
-    """`begin` and `packed` locate the packed bytes; `mode` is Unix's, 0 if unknown."""
+    """One entry of an archive.
+
+    Its packed bytes start at `begin` and are `packed` bytes long. `mode` is the Unix mode, 0 if
+    unknown.
+    """
 
     name: str
     method: int
@@ -59,9 +63,10 @@ class _Record:
 
 
 def read_entries(data: bytes, limit: int) -> list[ZipEntry]:
-    """Return the entries of the archive `data`, at most `limit`, in the order of their bytes.
+    """Return the entries of the archive `data`, in the order of their bytes.
 
-    Raises `InvalidSkill` unless `data` is a plain and whole zip archive.
+    Raises `InvalidSkill` unless `data` is a complete zip archive without oddities and with at most
+    `limit` entries.
     """
     count, size, begin, end = _find_end(data)
     if count > limit:
@@ -82,7 +87,7 @@ def read_entries(data: bytes, limit: int) -> list[ZipEntry]:
 
 
 def _find_end(data: bytes) -> tuple[int, int, int, int]:
-    """Return (entries, bytes of the directory, its start, its end)."""
+    """Return (number of entries, size of the central directory, its start, its end), in bytes."""
     found = []
     at = data.rfind(_END_MARK)
     while at >= max(0, len(data) - _END.size - _NARROW):
@@ -124,7 +129,10 @@ def _read_record(data: bytes, at: int, end: int) -> tuple[_Record, int]:
 
 
 def _read_local(data: bytes, record: _Record, free: int, end: int) -> tuple[ZipEntry, int]:
-    """Return (the entry, the next one's start). It must start at `free` and end before `end`."""
+    """Return (the entry of `record`, the start of the next entry).
+
+    The entry must start at `free` and end before `end`.
+    """
     name = _name_of(record)
     if record.local < free:
         raise _damaged(f"{name!a} overlaps another entry")
@@ -162,7 +170,7 @@ def _read_local(data: bytes, record: _Record, free: int, end: int) -> tuple[ZipE
 
 
 def _unsaid(sizes: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Return whether sizes that differ are 0 in a local header, as a descriptor follows."""
+    """Return whether each size in a local header is right, or 0 because a descriptor follows."""
     return all(said in (0, meant) for said, meant in zip(sizes, wanted, strict=True))
 
 
@@ -177,7 +185,10 @@ def _after_descriptor(data: bytes, record: _Record, at: int, end: int) -> int:
 
 
 def _wide_sizes(packed: int, size: int, extra: bytes) -> tuple[int, int]:
-    """Return sizes from a local header: programs that write to a pipe leave room for large ones."""
+    """Return the sizes (packed, unpacked) from a local header.
+
+    Programs that write to a pipe leave room for large sizes and put them in `extra`.
+    """
     if _WIDE not in (packed, size):
         return packed, size
     wide = _extra_fields(extra).get(_ZIP64, b"")
@@ -200,14 +211,14 @@ def _name_of(record: _Record) -> str:
 
 
 def _require_one_name(raw_name: bytes, name: str, extra: bytes) -> None:
-    """Refuse a different second name, which some writers add and other readers prefer."""
+    """Raise `InvalidSkill` if `extra` has another name for the entry, which some readers prefer."""
     other = _extra_fields(extra).get(_UNICODE_PATH)
     if other is not None and other[5:] != raw_name:
         raise _damaged(f"{name!a} has a second name")
 
 
 def _extra_fields(extra: bytes) -> dict[int, bytes]:
-    """Return fields by their number. Padding that is not a field is ignored, as in all readers."""
+    """Return the extra fields by their number. Padding that is not a field is ignored."""
     fields: dict[int, bytes] = {}
     at = 0
     while at + 4 <= len(extra):

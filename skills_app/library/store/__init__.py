@@ -1,1 +1,1 @@
-"""Sets of skills, unpacked on this host."""
+"""Unpack sets of skills on this host."""

@@ -1,4 +1,4 @@
-"""Removal of unpacked skills that no run needs. The database has them all, to unpack them again."""
+"""Remove unpacked skills that no run needs. Vel can unpack them again from the database."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from skills_app.library.store.store import held_store, used_mark
 from skills_app.settings import SkillSettings
 
 LEFTOVER_SECONDS = 86_400.0
-"""Unfinished work of this age was left by a process that died."""
+"""The age in seconds from which unfinished work counts as left by a dead process."""
 
 
 def prune_store(keep: Collection[str], *, older_than: float, apply: bool) -> list[str]:
-    """Remove sets not requested in the last `older_than` seconds, except `keep` (keys).
+    """Remove the sets that no run requested in the last `older_than` seconds, except `keep`.
 
-    Then remove packages without a set, and leftovers of dead processes. Returns the removed paths
-    in the store; with `apply` false, only lists them. Unpacking waits during that time. Raises
-    OSError.
+    `keep` has keys of sets. Also removes packages without a set, and leftovers of dead processes.
+    Other processes wait with unpacking. Returns the removed paths in the store; without `apply`,
+    the paths that would be removed. Raises OSError.
     """
     store = SkillSettings.now().store_directory
     if not store.is_dir():
@@ -64,7 +64,10 @@ def _leftovers(store: Path) -> list[str]:
 
 
 def _unused_packages(store: Path, gone: Collection[str]) -> list[str]:
-    """Return packages without a set; sets link their files, so the inode of SKILL.md shows it."""
+    """Return the packages that no set uses, as paths in the store.
+
+    Files of sets are hard links to those of packages, so both have the same inode of SKILL.md.
+    """
     linked = {
         _inode(store / "sets" / name / skill)
         for name in _names(store / "sets")
@@ -79,7 +82,7 @@ def _unused_packages(store: Path, gone: Collection[str]) -> list[str]:
 
 
 def _inode(package: Path) -> int:
-    """Return the inode of its SKILL.md; 0 if it is missing, which no package of a set has."""
+    """Return the inode of the package's SKILL.md, 0 if the file is missing."""
     try:
         return (package / SKILL_FILE).lstat().st_ino
     except (FileNotFoundError, NotADirectoryError):
@@ -91,5 +94,5 @@ def _names(directory: Path) -> list[str]:
 
 
 def _remove(path: Path) -> None:
-    """Remove a directory. Its contents are safe: this account made them, not commands."""
+    """Remove a directory. This is safe, because only this account writes to it, not commands."""
     shutil.rmtree(path)

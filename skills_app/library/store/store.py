@@ -1,12 +1,12 @@
-"""Skills unpacked on this host, for sandboxes to mount: `<store>/sets/<key>/<name>/…`.
+"""Unpack skills on this host, for sandboxes to mount: `<store>/sets/<key>/<name>/…`.
 
 A set's directory is made under another name, renamed when it is complete, and never changed after
-that; it belongs to the account of this process. Its bytes come from the database. Sets share
+that. It belongs to the account of this process. Its bytes come from the database. Sets share
 packages by hard links to `<store>/packages/<hash>/`. The key depends on names and hashes, not on
-rows: databases may share a store.
+rows, so databases may share a store.
 
-A store that other accounts can change is refused. This process hashes existing contents at their
-first use, moves invalid ones away, and creates them again.
+A store that other accounts can change is refused. Each process hashes existing contents at their
+first use. It moves invalid ones away and creates them again.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 DIRECTORY_MODE = 0o755
 ASIDE = ".aside-"
-"""Invalid directories. Names that start with a dot are never used."""
+"""The prefix of invalid directories. Names that start with a dot are never used."""
 _checked: dict[str, tuple[int, int, int]] = {}
-"""Sets and packages that this process has hashed, as (device, inode, change time in ns)."""
+"""(device, inode, change time in ns) of each set and package that this process has hashed."""
 
 
 def set_key(skills: Sequence[PinnedSkill]) -> str:
-    """Return the name of the directory for exactly these skills."""
+    """Return the key of a set: the name of the directory for exactly these skills."""
     lines = sorted(f"{skill.name} {skill.content_hash}\n" for skill in skills)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -46,9 +46,9 @@ def set_key(skills: Sequence[PinnedSkill]) -> str:
 def unpacked(
     skills: Sequence[PinnedSkill], files_of: Callable[[int], Sequence[PackageFile]]
 ) -> Path:
-    """Return the directory with a subdirectory for each of `skills`, made if it is missing.
+    """Return the directory with a subdirectory for each of `skills`. It is created if missing.
 
-    `files_of` returns the files of a version by its id; it is called only for missing packages.
+    `files_of` returns the files of a version by its id. It is called only for missing packages.
     Raises OSError if the store cannot be written or others can write to it, and ValueError if bytes
     do not have their hash.
     """
@@ -65,7 +65,7 @@ def unpacked(
 
 
 def used_mark(store: Path, key: str) -> Path:
-    """Return the file whose modification time is the last use of a set."""
+    """Return the path of the file whose modification time is the last use of the set `key`."""
     return store / "used" / key
 
 
@@ -80,7 +80,11 @@ def _note_used(store: Path, key: str) -> None:
 
 @contextmanager
 def held_store(store: Path, *, exclusive: bool) -> Iterator[None]:
-    """Lock the store: makers share it, so that pruning removes nothing while they link to it."""
+    """Lock the store during the `with` block.
+
+    Processes that unpack skills share the lock. Pruning needs an exclusive lock, so that it removes
+    no package to which a process is making hard links.
+    """
     _made(store)
     check_place(store)
     lock = os.open(store / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -106,7 +110,10 @@ def _link_set(
 
 
 def _make(target: Path, fill: Callable[[Path], None]) -> None:
-    """Make `target` under another name, then rename it. Another process may be first."""
+    """Create the directory `target`: `fill` fills it under another name, then it is renamed.
+
+    If another process creates `target` first, that one is used.
+    """
     temporary = target.parent / f".{secrets.token_hex(8)}"
     _mkdir(temporary)
     try:
@@ -122,7 +129,7 @@ def _make(target: Path, fill: Callable[[Path], None]) -> None:
 
 
 def _is_good(target: Path, check: Callable[[], bool]) -> bool:
-    """Return whether `target` exists and is valid; move an invalid one away."""
+    """Return whether `target` exists and is valid. An invalid one is moved away."""
     try:
         now = _identity(target)
     except FileNotFoundError:
@@ -210,7 +217,9 @@ def _mkdir(directory: Path) -> None:
 
 
 _EXECUTABLE, _SCRIPT, _PLAIN = 0o555, 0o545, 0o444
-"""The group's bit distinguishes a file that its source called executable from a script that is
+"""The file modes of a package.
+
+The group's bit distinguishes a file that is executable in its source from a script that is
 executable only here.
 """
 
@@ -223,7 +232,7 @@ def mode_of(file: PackageFile) -> int:
 
 
 def tree_hash(package: Path) -> str:
-    """Return the content hash of an unpacked package; "" if an entry is impossible in one."""
+    """Return the content hash of an unpacked package, "" if it has entries that no package has."""
     try:
         return hash_files(_files(package, ""))
     except (OSError, ValueError):

@@ -30,7 +30,7 @@ MAX_VALUES = 10_000_000
 
 
 class Gathered:
-    """The values of one measure in one group; numbers are kept only for a median."""
+    """The values of one measure in one group. The numbers are kept only for a median."""
 
     def __init__(self, measure: Measure) -> None:
         self.measure = measure
@@ -41,7 +41,7 @@ class Gathered:
         self._distinct: set[str] = set()
 
     def add(self, cell: str, cells: CellReader) -> bool:
-        """Add a cell. Return False if it should be a number and is not."""
+        """Add a cell. Return False if the measure needs a number and the cell has none."""
         kind, value = cells.read(cell)
         if kind == "missing":
             return True
@@ -61,7 +61,7 @@ class Gathered:
         return True
 
     def _add_exactly(self, value: float) -> None:
-        """Add to Shewchuk's parts, whose sum is exact in any order."""
+        """Add a number to Shewchuk's partial sums, whose total is exact in any order."""
         at = 0
         for part in self._parts:
             if abs(value) < abs(part):
@@ -75,7 +75,7 @@ class Gathered:
         self._parts[at:] = [value]
 
     def result(self) -> float | int | None:
-        """Return the measure, or None if the group has no values."""
+        """Return the value of the measure, None if the group has no values."""
         function = self.measure.function
         if function == "count":
             return self.count

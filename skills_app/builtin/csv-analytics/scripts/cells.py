@@ -1,4 +1,4 @@
-"""The value of a cell: missing, a number, a date, a boolean, or text."""
+"""Convert cells to values: missing, number, date, boolean, or text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _LOCAL = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?:[T ,]+(\d{1,2}):(\d{2
 
 
 class CellReader:
-    """Reads the cells of a file. `decimal` is "." or ","; `day_first` is for 03/04/2024."""
+    """Converts the cells of a file to values.
+
+    `decimal` is the decimal mark, "." or ",". `day_first` says how to read 03/04/2024.
+    """
 
     def __init__(self, decimal: str = ".", *, day_first: bool = False) -> None:
         self.decimal = decimal
@@ -34,7 +37,11 @@ class CellReader:
         self._known: dict[str, tuple[str, Value]] = {}
 
     def read(self, cell: str) -> tuple[str, Value]:
-        """Return (kind, value): missing None, number float, date datetime, boolean bool, text."""
+        """Return (kind, value) of a cell.
+
+        The value is None for missing, a float for number, a datetime for date, a bool for boolean,
+        and a string for text.
+        """
         known = self._known.get(cell)
         if known is None:
             known = self._read(cell.strip())
@@ -57,10 +64,11 @@ class CellReader:
         return "text", cell
 
     def number(self, cell: str) -> float | None:
-        """Parse a number, without currency signs, per cent and groups of thousands.
+        """Return the number in a cell, None if it has none.
 
-        Brackets mean a negative number. Codes with leading zeros or more than 15 digits are not
-        numbers: they would lose digits.
+        Currency signs, per cent signs and separators of thousands are removed. Brackets mean a
+        negative number. Codes with leading zeros or more than 15 digits are not numbers: they would
+        lose digits.
         """
         if not any("0" <= each <= "9" for each in cell) or len(cell) > 40:
             return None
@@ -83,7 +91,10 @@ class CellReader:
         return -value if negative else value
 
     def date(self, cell: str) -> datetime | None:
-        """Parse a date: year first, or day and month first with four digits of the year."""
+        """Return the date in a cell, None if it has none.
+
+        The year comes first, or last with four digits.
+        """
         found = _ISO.fullmatch(cell)
         if found:
             year, month, day, *time = found.groups()
@@ -115,7 +126,7 @@ def looks_typed(cell: str) -> bool:
 
 
 def find_decimal(cells: Iterable[str]) -> str:
-    """Return "," if more cells can only be read that way, else "."."""
+    """Return the decimal mark: "," if most of the clear cells have it, else "."."""
     seen: Counter[str] = Counter()
     for cell in cells:
         cell = cell.strip().strip(_SIGNS)
@@ -127,7 +138,7 @@ def find_decimal(cells: Iterable[str]) -> str:
 
 
 def find_day_first(cells: Iterable[str]) -> bool | None:
-    """Return True if dates such as 13/04/2024 have the day first, False for the month first.
+    """Return whether dates such as 13/04/2024 have the day first (True) or the month (False).
 
     Return None if the cells contradict each other, or if no cell has such a date.
     """

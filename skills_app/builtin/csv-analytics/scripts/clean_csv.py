@@ -63,7 +63,7 @@ def _typed(value: object, cell: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        # Keep all digits.
+        # `repr` keeps all digits.
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, datetime):
         at_midnight = (value.hour, value.minute, value.second) == (0, 0, 0)

@@ -1,4 +1,4 @@
-"""The profile of one column, gathered cell by cell."""
+"""Collect the profile of one column, cell by cell."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from typing import Any
 from cells import CellReader
 
 MAX_DISTINCT = 10_000
-"""Limit of distinct values that are counted in a column."""
+"""The maximum number of distinct values that are counted in a column."""
 MAX_KEPT = 5_000_000
-"""Limit of numbers that are kept for quartiles, over all columns."""
+"""The maximum number of numbers that are kept for quartiles, over all columns."""
 ODD_SHARE = 0.05
-"""A column with up to this share of other cells still counts as numbers or dates."""
+"""The share of other cells up to which a column still counts as numbers or dates."""
 _EXAMPLES = 5
 
 
 class Budget:
-    """The number of values that may still be kept, over all columns."""
+    """How many more values may be kept, over all columns."""
 
     def __init__(self, left: int = MAX_KEPT) -> None:
         self.left = left
 
 
 class ColumnProfile:
-    """`add` each cell with its row's number, then `as_json`."""
+    """The profile of a column.
+
+    Call `add` for each cell with the number of its row, then `as_json`.
+    """
 
     def __init__(self, name: str, reader: CellReader, budget: Budget) -> None:
         self.name = name
@@ -69,7 +72,7 @@ class ColumnProfile:
         step = value - self._mean
         self._mean += step / self._numbers
         self._squares += step * (value - self._mean)
-        # Neumaier's sum: a million cents stay exact.
+        # Neumaier's sum keeps a million cents exact.
         total = self._sum + value
         bigger, smaller = (self._sum, value) if abs(self._sum) >= abs(value) else (value, self._sum)
         self._rest += (bigger - total) + smaller
@@ -84,7 +87,10 @@ class ColumnProfile:
 
     @property
     def kind(self) -> str:
-        """Return number, date, boolean, text or empty. A few odd cells do not change it."""
+        """Return the kind of the column: number, date, boolean, text or empty.
+
+        A few cells of another kind do not change the result.
+        """
         present = self._kinds.total() - self._kinds["missing"]
         if not present:
             return "empty"
@@ -94,7 +100,10 @@ class ColumnProfile:
         return "text"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the profile. Numbers have 12 digits, so that they are equal on every machine."""
+        """Return the profile as JSON data.
+
+        Numbers have 12 digits, so that they are equal on every machine.
+        """
         kind = self.kind
         present = self._kinds.total() - self._kinds["missing"]
         result: dict[str, Any] = {
@@ -144,7 +153,10 @@ class ColumnProfile:
 
 
 def quantile(ordered: list[float], share: float) -> float:
-    """Return a quantile by linear interpolation, as spreadsheets and pandas do."""
+    """Return a quantile by linear interpolation, as spreadsheets and pandas do.
+
+    `ordered` must be sorted. `share` is from 0 to 1.
+    """
     place = (len(ordered) - 1) * share
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
@@ -152,6 +164,6 @@ def quantile(ordered: list[float], share: float) -> float:
 
 
 def tidy(value: float) -> float | int:
-    """Return 12 significant digits; whole numbers without a point."""
+    """Return `value` with 12 significant digits, a whole number as int."""
     rounded = float(f"{value:.12g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded

@@ -31,10 +31,10 @@ MAX_FIELD = 10 * 1024 * 1024
 
 @dataclass
 class Source:
-    """A file and how to read it. `notes` lists decisions and irregularities.
+    """A CSV file and its format. Iterate over it for the rows.
 
-    `rows` counts the rows read, `ragged` those with more or fewer cells than the header. Both are
-    complete after the last row.
+    `notes` lists decisions and irregularities. `rows` counts the rows read, `ragged` those with
+    more or fewer cells than the header. Both are complete after the last row.
     """
 
     path: Path
@@ -49,9 +49,9 @@ class Source:
     first_ragged_line: int = 0
 
     def __iter__(self) -> Iterator[list[str]]:
-        """Yield the rows, each as long as the header: short ones are filled, long ones are cut.
+        """Yield the rows, each with as many cells as the header.
 
-        `ragged` counts both. Empty lines are skipped.
+        Short rows are filled and long ones cut. `ragged` counts both. Empty lines are skipped.
         """
         width = len(self.header)
         self.rows = self.ragged = self.first_ragged_line = 0
@@ -77,7 +77,7 @@ class Source:
                 ) from None
 
     def column(self, name: str) -> int:
-        """Return the position of a column. Raises `Stop` with the existing names."""
+        """Return the index of the column `name`. Raises `Stop` with the existing names."""
         if name in self.header:
             return self.header.index(name)
         folded = [each.casefold() for each in self.header]
@@ -122,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def open_source(given: argparse.Namespace) -> Source:
-    """Open the file of the arguments. Raises `Stop` if it is empty or not text."""
+    """Return the source for the file in the arguments. Raises `Stop` if it is empty or not text."""
     csv.field_size_limit(MAX_FIELD)
     path = input_file(given.file)
     if path.stat().st_size == 0:
@@ -146,7 +146,7 @@ def open_source(given: argparse.Namespace) -> Source:
         notes.append(f"The first {skipped} rows look like a title and are left out (--skip 0).")
     has_header = not given.no_header and is_header(rows[skipped], notes)
     header = make_header(rows[skipped], has_header, notes)
-    # Empty lines above the header are rows to the csv module, and so are counted again here.
+    # The csv module counts empty lines above the header as rows, so count them here too.
     return Source(path, encoding, delimiter, header, lines_to_skip(sample, delimiter, skipped),
                   has_header, notes)  # fmt: skip
 

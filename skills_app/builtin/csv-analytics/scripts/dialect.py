@@ -95,7 +95,7 @@ def find_delimiter(sample: str) -> str:
         widths = Counter(len(row) for row in rows)
         if not widths:
             continue
-        # Single cells are titles or notes; they do not show the delimiter.
+        # Ignore rows with one cell: they are titles or notes and do not show the delimiter.
         wide = Counter({width: count for width, count in widths.items() if width > 1})
         if not wide:
             continue
@@ -109,7 +109,7 @@ def find_delimiter(sample: str) -> str:
 
 
 def title_rows(rows: list[list[str]]) -> int:
-    """Count the rows above the table: they have one cell, the others have several."""
+    """Return the number of title rows above the table. They have one cell, other rows several."""
     width = Counter(len(row) for row in rows).most_common(1)[0][0]
     if width < 2:
         return 0
@@ -120,7 +120,10 @@ def title_rows(rows: list[list[str]]) -> int:
 
 
 def lines_to_skip(sample: str, delimiter: str, rows: int) -> int:
-    """Count the csv module's records before the header, empty lines included."""
+    """Return the number of records before the header, as the csv module counts them.
+
+    Empty lines are records too.
+    """
     reader = csv.reader(io.StringIO(sample.replace("\0", ""), newline=""), delimiter=delimiter)
     found = 0
     for at, row in enumerate(reader):

@@ -1,4 +1,4 @@
-"""Parse the arguments about rows: groups, measures, conditions."""
+"""Parse the arguments that name groups, measures and conditions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ _CONDITION = re.compile(r"(.+?)\s*(>=|<=|!=|=|>|<|~)\s*(.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Group:
-    """A column, or a part of the dates in it: `region`, `month:ordered_on`."""
+    """A grouping by a column, or by a part of its dates: `region`, `month:ordered_on`."""
 
     label: str
     column: int
     part: str = ""
 
     def key(self, row: list[str], cells: CellReader) -> str:
-        """Return the group of a row: "(missing)" for empty cells, "(no date)" for other text."""
+        """Return the group of a row.
+
+        It is "(missing)" for an empty cell, and "(no date)" for a text that should be a date.
+        """
         cell = row[self.column].strip()
         if cell.lower() in MISSING:
             return "(missing)"
@@ -52,7 +55,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Condition:
-    """A comparison with a cell: as numbers or dates if both sides are, else as text."""
+    """A comparison of a cell with a value: as numbers or dates if both are, else as text."""
 
     column: int
     operator: str
@@ -79,7 +82,7 @@ class Condition:
 
 
 def parse_group(given: str, source: Source) -> Group:
-    """Parse `column` or `part:column`. A column with a colon in its name has priority."""
+    """Return the group in `column` or `part:column`. A column with this full name has priority."""
     part, mark, column = given.partition(":")
     if mark and given not in source.header and part in _PARTS:
         return Group(given, source.column(column), part)
@@ -87,7 +90,7 @@ def parse_group(given: str, source: Source) -> Group:
 
 
 def parse_measure(given: str, source: Source) -> Measure:
-    """Parse `count` or `sum:amount`."""
+    """Return the measure in `count` or `sum:amount`. Raises `Stop`."""
     function, _, column = given.partition(":")
     if function not in MEASURES:
         raise Stop(
@@ -101,7 +104,7 @@ def parse_measure(given: str, source: Source) -> Measure:
 
 
 def parse_condition(given: str, source: Source) -> Condition:
-    """Parse `amount>=100`, `region=North` or `note~urgent`."""
+    """Return the condition in `amount>=100`, `region=North` or `note~urgent`. Raises `Stop`."""
     for match in re.finditer(r">=|<=|!=|=|>|<|~", given):
         # A column's name may contain an operator: use the longest existing name.
         name = given[: match.start()].strip()

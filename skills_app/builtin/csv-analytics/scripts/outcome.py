@@ -1,7 +1,7 @@
 """The results, errors and exit codes of this skill's scripts.
 
-0: done; 1: the check found problems; 2: wrong arguments; 3: unreadable input; 4: encrypted input;
-5: nothing found; 6: missing package.
+0: done; 1: the check found problems; 2: wrong arguments; 3: unreadable input;
+4: encrypted input; 5: nothing found; 6: missing package.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PROBLEMS, WRONG_CALL, UNREADABLE, ENCRYPTED, NOTHING, MISSING_PACKAGE = 1, 2, 3,
 
 
 class Stop(Exception):
-    """Ends the script with an exit code. The message names the solution."""
+    """Ends the script with an exit code. The message tells what to do."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class Stop(Exception):
 
 
 def run(main: Callable[[], int]) -> NoReturn:
-    """Run `main` and exit with its code; a `Stop` becomes one line on stderr."""
+    """Call `main` and exit with the code that it returns. Print a `Stop` as one line on stderr."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     try:
@@ -34,14 +34,14 @@ def run(main: Callable[[], int]) -> NoReturn:
         print(f"error: {stop}", file=sys.stderr)
         code = stop.code
     except BrokenPipeError:
-        # The reader, for example `head`, has closed the pipe.
+        # The reader of the pipe, for example `head`, has closed it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     sys.exit(code)
 
 
 def input_file(path: str) -> Path:
-    """Return `path` as a readable file. Raises `Stop` with the solution."""
+    """Return `path` as the path of a readable file. Raises `Stop` with advice."""
     file = Path(path)
     if not file.exists():
         raise Stop(f"{path} does not exist. List the directory and check the name.", WRONG_CALL)
@@ -53,7 +53,7 @@ def input_file(path: str) -> Path:
 
 
 def deliver(text: str, output: str | None, *inputs: Path) -> None:
-    """Print `text`, or write it to the file `output`, which must not be an input."""
+    """Print `text`, or write it to the file `output`. `output` must not be one of `inputs`."""
     if output is None:
         sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
         return

@@ -1,4 +1,4 @@
-"""Decide from a file's first rows how to read its cells."""
+"""Decide by a file's first rows how to read its cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def cell_reader(source: Source, given: argparse.Namespace) -> CellReader:
-    """Return the reader for a file. The source's notes list the uncertain decisions."""
+    """Return the reader for the cells of a file. Uncertain decisions are added to its notes."""
     cells = [cell for row in islice(source, ROWS_LOOKED_AT) for cell in row]
     decimal = given.decimal or find_decimal(cells)
     if given.day_first or given.month_first:

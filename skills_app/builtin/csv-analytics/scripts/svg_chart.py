@@ -1,4 +1,4 @@
-"""Draw a chart as SVG without packages. The same data give the same bytes."""
+"""Draw a chart as SVG, without packages. The same data give the same bytes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ MAX_LABELS = 24
 
 @dataclass(frozen=True)
 class Chart:
-    """`names` are the places on the x axis; each series has a value, or None, for every name.
+    """The data of a chart.
 
-    For a scatter chart `names` is empty and each series is a list of points.
+    `names` are the places on the x axis. Each series has a value, or None, for every name. For a
+    scatter chart `names` is empty and each series is a list of points.
     """
 
     kind: str
@@ -30,7 +31,7 @@ class Chart:
 
 
 def draw(chart: Chart) -> str:
-    """Return the SVG document, with every text escaped."""
+    """Return the chart as an SVG document. Every text is escaped."""
     if chart.kind == "scatter":
         low_x, high_x, ticks_x = _axis([x for x, _ in chart.points], zero=False)
         low, high, ticks = _axis([y for _, y in chart.points], zero=False)
@@ -57,13 +58,19 @@ def draw(chart: Chart) -> str:
 
 
 def number(value: float) -> str:
-    """Format with groups of thousands, at most 6 significant digits, and U+2212 as minus sign."""
+    """Return a number as text with separators of thousands and the minus sign U+2212.
+
+    Numbers with a fraction have at most 6 significant digits.
+    """
     text = f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.6g}"
     return text.replace("-", "\u2212")
 
 
 def _axis(values: list[float], *, zero: bool) -> tuple[float, float, list[float]]:
-    """Return (low, high, ticks) with round numbers."""
+    """Return (low, high, ticks) of an axis for `values`, all round numbers.
+
+    With `zero`, the axis includes 0.
+    """
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     if zero:
         low, high = min(0.0, low), max(0.0, high)

@@ -24,7 +24,7 @@ from read_only import connect, refuse
 
 MAX_ROWS = 1_000_000
 MAX_CELL = 2_000
-"""Characters of a cell in Markdown; CSV and JSON have complete cells."""
+"""The maximum length of a cell in Markdown, in characters. CSV and JSON have complete cells."""
 
 
 def main() -> int:
@@ -98,7 +98,7 @@ def _count(connection: sqlite3.Connection, name: str) -> int | str:
     try:
         return connection.execute(f"SELECT count(*) FROM {_quoted(name)}").fetchone()[0]  # noqa: S608  # quoted
     except sqlite3.Error as error:
-        # A broken view must not hide the other tables.
+        # An error in one view must not hide the other tables.
         return f"unknown: {error}"
 
 
@@ -130,7 +130,7 @@ def _quoted(name: str) -> str:
 def _formatted(kind: str, header: list[str], rows: list[list[Any]], notes: list[str]) -> str:
     plain = [[_plain(cell) for cell in row] for row in rows]
     if kind == "json":
-        # Lists instead of objects: two columns may have the same name.
+        # Rows are lists, not objects, because two columns may have the same name.
         result = {"columns": header, "rows": plain, "row_count": len(rows), "notes": notes}
         return json.dumps(result, ensure_ascii=False, indent=2) + "\n"
     if kind == "csv":

@@ -1,4 +1,4 @@
-"""Open a SQLite file so that no statement can change it: read-only mode and an authorizer."""
+"""Open a SQLite file so that no statement can change it, by read-only mode and an authorizer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _PRAGMAS = frozenset({"table_info", "table_xinfo", "foreign_key_list", "index_li
 
 
 def connect(path: str, seconds: float) -> tuple[sqlite3.Connection, list[str]]:
-    """Return (connection, notes). A statement that exceeds `seconds` is interrupted.
+    """Return (connection, notes). A statement that takes longer than `seconds` is interrupted.
 
-    A file whose changes are still in FILE-wal is copied first, with these changes: SQLite cannot
-    read them in a read-only directory.
+    If FILE-wal has changes that are not in the database file yet, both files are copied first:
+    SQLite cannot read these changes in a read-only directory. Raises `Stop` if the file is not a
+    SQLite database.
     """
     file, notes = input_file(path), []
     with open(file, "rb") as opened:
@@ -68,7 +69,7 @@ def _authorize(action: int, first: str | None, second: str | None, *rest: str | 
 
 
 def refuse(error: sqlite3.Error, seconds: float) -> Stop:
-    """Return the message for an error of a statement."""
+    """Return the exception for an SQLite error of a statement, with advice."""
     words = str(error)
     if "not authorized" in words or "prohibited" in words:
         words = "only one statement that reads is allowed: SELECT or WITH … SELECT"

@@ -54,7 +54,7 @@ def _differences(record: dict[str, Any], policy_path: str) -> list[str]:
 
 
 def violations(value: Any, schema: dict[str, Any], path: str = "") -> list[str]:
-    """List the violations of `schema`, which uses a small part of JSON Schema."""
+    """Return the violations of `schema` in `value`. A small part of JSON Schema is supported."""
     where = path or "record"
     kind = schema.get("type")
     if kind and not isinstance(value, _TYPES[kind]):

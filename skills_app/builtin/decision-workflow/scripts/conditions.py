@@ -1,7 +1,8 @@
-"""Conditions of a policy: `amount >= 500 and category in (travel, training)`.
+"""Parse and evaluate the conditions of a policy.
 
-`and` joins comparisons; for `or` write two rules. Only < <= > >= compare as numbers;
-= and != compare numbers as numbers and everything else as text, without regard to case.
+An example is `amount >= 500 and category in (travel, training)`. `and` joins comparisons; for `or`
+write two rules. `<`, `<=`, `>` and `>=` compare only numbers. `=` and `!=` compare numbers as
+numbers and everything else as text, regardless of case.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _NUMBER = re.compile(r"-?(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,9})?")
 
 
 _LEAST, _MOST = 1e-9, 10**15
-"""Limit of a number's absolute value. Larger numbers are typing errors."""
+"""The limits of a number's absolute value. Larger numbers are typing errors."""
 
 
 class Unclear(Exception):
@@ -38,7 +39,10 @@ class Comparison:
     values: tuple[str, ...]
 
     def holds(self, request: dict[str, Any]) -> bool:
-        """Evaluate the comparison. Raises `Unclear` if the field is missing or not a number."""
+        """Return whether the comparison is true for `request`.
+
+        Raises `Unclear` if the field is missing or not a number.
+        """
         present, value = look_up(request, self.field)
         if self.operator in ("is missing", "is present"):
             return present == (self.operator == "is present")
@@ -60,7 +64,7 @@ class Comparison:
 
 
 def parse(text: str) -> tuple[Comparison, ...]:
-    """Parse a condition; `always` has no comparisons. Raises `Stop` for invalid text."""
+    """Return the comparisons of a condition, none for `always`. Raises `Stop` for invalid text."""
     if text.strip().lower() == "always":
         return ()
     comparisons = []
@@ -84,7 +88,10 @@ def parse(text: str) -> tuple[Comparison, ...]:
 
 
 def look_up(request: dict[str, Any], field: str) -> tuple[bool, Any]:
-    """Return (found, value); `a.b` looks into `a`. Blank text counts as missing."""
+    """Return (whether the field exists, its value). The field `a.b` is the field `b` in `a`.
+
+    A blank text counts as missing.
+    """
     value: Any = request
     for part in field.split("."):
         if not isinstance(value, dict) or part not in value:
@@ -94,7 +101,7 @@ def look_up(request: dict[str, Any], field: str) -> tuple[bool, Any]:
 
 
 def _says_something(value: Any) -> bool:
-    """Return whether `value` has content. Blank text, and lists or objects of it, have none."""
+    """Return whether `value` has content. Blank texts, and lists or objects of them, have none."""
     if isinstance(value, str):
         return any(unicodedata.category(letter)[0] not in "ZC" for letter in value)
     if isinstance(value, (list, dict)):
@@ -104,10 +111,10 @@ def _says_something(value: Any) -> bool:
 
 
 def as_number(value: Any) -> float | None:
-    """Return a number below 10^15, also from text such as "1,250.00", or None.
+    """Return `value` as a number below 10^15, None if it is not one. "1,250.00" is a number.
 
-    Ambiguous text such as "1.250,00" or "1,5" gives None: a wrong guess would approve a request.
-    Booleans give None too.
+    Ambiguous texts such as "1.250,00" or "1,5" give None, because a wrong guess would approve a
+    request. Booleans give None too.
     """
     if isinstance(value, str):
         plain = value.strip().lstrip("$€£").strip()

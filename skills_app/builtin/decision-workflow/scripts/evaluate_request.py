@@ -37,12 +37,12 @@ def main() -> int:
 
 
 def make_record(policy: Policy, request: dict[str, Any], decided_at: str) -> dict[str, Any]:
-    """Return the decision record. The same policy, request and time give the same record."""
+    """Return the decision record of a request. The same arguments give the same record."""
     applying, factors, unclear = _apply(policy, request)
     unclear += [f"{name} is {AGAIN}" for name in given_again(request)]
     missing = [name for name in policy.required if not look_up(request, name)[0]]
     outcome = max((rule.outcome for rule in applying), key=OUTCOMES.index, default="escalate")
-    # A rule that cannot be evaluated may be stricter.
+    # Escalate, because a rule that cannot be evaluated may be stricter.
     if outcome != "deny" and (missing or unclear):
         outcome = "escalate"
     counted = [rule for rule in applying if rule.outcome in ("needs_approval", outcome)]
@@ -84,7 +84,7 @@ def make_record(policy: Policy, request: dict[str, Any], decided_at: str) -> dic
 
 
 def _apply(policy: Policy, request: dict[str, Any]) -> tuple[list[Rule], list[str], list[str]]:
-    """Return (rules that apply, a finding for each rule, doubts)."""
+    """Return (rules that apply, one finding for each rule, doubts)."""
     applying, factors, unclear = [], [], []
     for rule in policy.rules:
         verdict, doubts = _verdict(rule, request)
@@ -97,7 +97,7 @@ def _apply(policy: Policy, request: dict[str, Any]) -> tuple[list[Rule], list[st
 
 
 def _verdict(rule: Rule, request: dict[str, Any]) -> tuple[bool, list[str]]:
-    """Return (applies, doubts). One false comparison decides, also if others are unclear."""
+    """Return (whether the rule applies, doubts). One false comparison decides, even with doubts."""
     doubts = []
     for comparison in rule.comparisons:
         try:

@@ -1,4 +1,4 @@
-"""Read a policy from JSON, or from the tables of a Markdown file."""
+"""Read a policy from a JSON file, or from the tables of a Markdown file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from outcome import UNREADABLE, Stop, input_file
 from strict_json import read_json
 
 OUTCOMES = ("approve", "needs_approval", "escalate", "deny")
-"""From the mildest to the strictest."""
+"""All outcomes, from the mildest to the strictest."""
 RISKS = ("low", "medium", "high")
 
 
@@ -39,7 +39,7 @@ class Policy:
 
 
 def read_policy(path: str) -> Policy:
-    """Read the policy of a .json or .md file. Raises `Stop` with the missing parts of a rule."""
+    """Return the policy in a .json or .md file. Raises `Stop` with the missing parts of a rule."""
     file = input_file(path)
     raw = file.read_bytes()
     try:
@@ -94,7 +94,10 @@ def _rule(given: Any, number: int) -> Rule:
 
 
 def _from_markdown(text: str, file: Path) -> dict[str, Any]:
-    """Read lines such as `Version: 3`, and the tables with the columns of a rule."""
+    """Return the policy in a Markdown text, in the form of a JSON policy.
+
+    Lines such as `Version: 3` are its fields, and tables with the columns of a rule are its rules.
+    """
     given: dict[str, Any] = {"rules": []}
     columns: list[str] = []
     for line in text.splitlines():

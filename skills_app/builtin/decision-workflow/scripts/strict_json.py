@@ -1,4 +1,4 @@
-"""Read JSON without repeated names in an object and without inexact numbers."""
+"""Read JSON, and detect repeated names in an object and inexact numbers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any
 from outcome import UNREADABLE, Stop, input_file
 
 AGAIN = "given several times"
-"""A repeated field of an object has the value {AGAIN: [its values]}."""
+"""The key that marks a repeated field: its value is then {AGAIN: [all values]}."""
 
 
 def read_json(path: str, *, once: bool = True) -> Any:
-    """Read a JSON file. Raises `Stop` for invalid JSON and, with `once`, for a repeated name.
+    """Return the data in a JSON file.
 
-    A number without an exact representation becomes text, which conditions do not compare.
+    Raises `Stop` for invalid JSON and, with `once`, for a repeated name. A number without an exact
+    representation becomes text, which conditions do not compare.
     """
     try:
         value = json.loads(
@@ -35,7 +36,7 @@ def read_json(path: str, *, once: bool = True) -> Any:
 
 
 def given_again(value: Any, path: str = "") -> list[str]:
-    """List the repeated fields of `value`."""
+    """Return the names of the repeated fields in `value`, which `read_json` has returned."""
     if isinstance(value, list):
         return [name for each in value for name in given_again(each, path)]
     if not isinstance(value, dict):

@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def problems_of(text: str, directory: Path, kind: str | None) -> list[str]:
-    """List the problems, with line numbers if possible."""
+    """Return the problems of a report, with line numbers if possible."""
     plain = _without_code(text)
     lines = plain.split("\n")
     sections = _sections(lines)
@@ -90,7 +90,7 @@ def problems_of(text: str, directory: Path, kind: str | None) -> list[str]:
 
 
 def _without_code(text: str) -> str:
-    """Return the text with code replaced by empty lines: code contains examples."""
+    """Return the text with empty lines in place of code, because code contains examples."""
     lines, fence = [], ""
     for line in text.split("\n"):
         mark = re.match(r"\s{0,3}(`{3,}|~{3,})", line)
@@ -107,7 +107,10 @@ def _without_code(text: str) -> str:
 
 
 def _sections(lines: list[str]) -> list[tuple[int, str, bool]]:
-    """Return (level, heading, has text before the next heading of its level or above)."""
+    """Return (level, heading, has text) of each section.
+
+    The text must come before the next heading of the same level or a higher one.
+    """
     found: list[tuple[int, str, int]] = []
     for number, line in enumerate(lines):
         heading = _HEADING.match(line)

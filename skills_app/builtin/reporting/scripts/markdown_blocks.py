@@ -11,7 +11,7 @@ from html import escape
 from markdown_inline import PictureSource, inline
 
 MAX_DEPTH = 20
-"""Limit of nested quotes and lists."""
+"""The maximum depth of nested quotes and lists."""
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)(?:\s+#+)?\s*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([\w+-]*)")
 _RULE = re.compile(r" {0,3}([-*_])(?:\s*\1){2,}\s*$")
@@ -20,7 +20,7 @@ _DELIMITERS = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
 
 
 class Renderer:
-    """Renders one text. `headings` lists (level, words, id) in the text's order."""
+    """Renders one text. `headings` has (level, text, id) of each heading, in order."""
 
     def __init__(self, picture: PictureSource) -> None:
         self._picture = picture
@@ -196,7 +196,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _with_box(html: str) -> str:
-    """Replace `[ ]` or `[x]` at the start of an item with a box."""
+    """Return `html` with a box in place of `[ ]` or `[x]` at its start."""
     if html.startswith("[ ] "):
         return "☐ " + html[4:]
     return "☑ " + html[4:] if html.lower().startswith("[x] ") else html

@@ -1,4 +1,4 @@
-"""Render the text of a line as HTML. It escapes everything except its own tags."""
+"""Render the text of a line as HTML. Everything except the tags of this module is escaped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from html import escape
 
 PictureSource = Callable[[str], str]
-"""Maps a picture's address in the Markdown to that in the HTML; "" if it is missing."""
+"""Returns the address of a picture in the HTML for that in the Markdown; "" if it is missing."""
 
 _CODE = re.compile(r"(`+)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|~<>])")
@@ -30,11 +30,11 @@ _MARKS = re.compile("[\ue000\ue001]")
 
 
 def inline(text: str, picture: PictureSource) -> str:
-    """Return HTML of `text`. Links to other schemes than http, https and mailto become text."""
+    """Return `text` as HTML. Links to schemes other than http, https and mailto become text."""
     kept: list[str] = []
 
     def keep(html: str) -> str:
-        # Keep finished HTML outside, so that it is not parsed as Markdown.
+        # Replace finished HTML by a mark, so that it is not parsed as Markdown.
         kept.append(html)
         return f"\ue000{len(kept) - 1}\ue001"
 

@@ -85,7 +85,7 @@ def _contents(headings: list[tuple[int, str, str]]) -> str:
 
 
 def _picture(address: str, directory: Path, missing: list[str]) -> str:
-    """Return a local picture as a data: address; "" and a note if it is unavailable."""
+    """Return a local picture as a data: address. If it is unavailable, add a note and return ""."""
     if re.match(r"[a-z][a-z0-9+.-]*:", address, re.IGNORECASE) or address.startswith("//"):
         missing.append(f"{address} is not a local file, so the picture is left out.")
         return ""

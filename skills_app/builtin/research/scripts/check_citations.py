@@ -101,7 +101,7 @@ def claims_of(text: str) -> list[tuple[int, str]]:
         ):
             finish()
         if row:
-            # The first row of a table names its columns.
+            # Skip the first row of a table, which names its columns.
             if table and not re.fullmatch(r"[|:\-\s]+", stripped):
                 claims.append((number, stripped))
             table = True

@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def _write(log: Path, entries: list[dict]) -> None:
-    """Write the log atomically: another process may read it."""
+    """Write the log in one step, because another process may be reading it."""
     text = json.dumps({"sources": entries}, ensure_ascii=False, indent=2) + "\n"
     new = log.with_name(f".{log.name}.new")
     try:

@@ -1,4 +1,4 @@
-"""The log of sources: a JSON file with one entry for each."""
+"""Read and check the log of sources, a JSON file with one entry for each source."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from outcome import UNREADABLE, Stop, input_file
 
 FIELDS = ("id", "title", "where", "accessed", "kind", "confidence")
-"""The fields of an entry. `where` is a URL, a path or words; `accessed` a day, YYYY-MM-DD."""
+"""The fields of an entry. `where` is a URL, a path or words; `accessed` is a day, YYYY-MM-DD."""
 CONFIDENCE = ("low", "medium", "high")
 KINDS = ("file", "web", "person", "tool", "other")
 _DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 
 
 def read_log(path: str) -> list[dict[str, Any]]:
-    """Read the entries. Raises `Stop` if the file is not a log."""
+    """Return the entries of the log. Raises `Stop` if the file is not a log."""
     try:
         log = json.loads(input_file(path).read_text(encoding="utf-8-sig"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -31,7 +31,7 @@ def read_log(path: str) -> list[dict[str, Any]]:
 
 
 def problems_of(entries: list[dict[str, Any]]) -> list[str]:
-    """List the problems of the entries, including quotes that are not in their file."""
+    """Return the problems of the entries, including quotes that are not in their file."""
     problems = []
     ids = [str(entry.get("id")) for entry in entries]
     problems += [
@@ -57,7 +57,7 @@ def _quote_problems(name: str, entry: dict[str, Any]) -> list[str]:
     quote = str(entry.get("quote") or "")
     if not quote:
         return []
-    # A PDF or another binary file cannot be searched.
+    # Skip a PDF or another binary file, which cannot be searched.
     text = file.read_bytes()
     if b"\0" in text[:4096] or text.startswith(b"%PDF"):
         return [f"{name}: the quote cannot be looked up in {file}: log the extracted text instead."]

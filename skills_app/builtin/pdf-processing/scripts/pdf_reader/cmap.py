@@ -1,4 +1,4 @@
-"""CMaps, which map the bytes of a string to codes, and codes to characters."""
+"""Read CMaps, which map the bytes of a string to codes, and codes to characters."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from pdf_reader.encodings import spread
 from pdf_reader.syntax import END, Operator, Parser
 
 MAX_MAPPED = 200_000
-"""Limit of the codes of one map; a range of a few bytes can name four thousand million."""
+"""The maximum number of codes in a map. A range of a few bytes can name four thousand million."""
 
 
 class CMap:
-    """`unicode` is code → text, `cids` code → glyph number, `lengths` the bytes of a code.
+    """A character map of a PDF font.
 
-    Reading stops at damaged data without an error and keeps the part before.
+    `unicode` maps a code to its text, `cids` a code to its glyph number, and `lengths` a code to
+    its number of bytes. Reading stops at damaged data without an error, and the part before is
+    kept.
     """
 
     def __init__(self, data: bytes = b"") -> None:
@@ -28,7 +30,10 @@ class CMap:
         return sorted({length for length, _, _ in self.spaces})
 
     def split(self, data: bytes) -> list[tuple[int, int]]:
-        """Split a string into (code, number of bytes) by the code space ranges, else by 2 bytes."""
+        """Return (code, number of bytes) of each character in a string.
+
+        The code space ranges determine the lengths. Without ranges, each code has 2 bytes.
+        """
         if not self.spaces:
             return [
                 (int.from_bytes(data[at : at + 2], "big"), 2) for at in range(0, len(data) - 1, 2)
@@ -85,7 +90,7 @@ class CMap:
             for at, text in enumerate(first[: high - low + 1]):
                 self._map(low + at, text)
         elif isinstance(first, bytes) and first:
-            # Only the last character increases.
+            # Within a range, only the last character increases.
             start = first.decode("utf-16-be", "replace")
             for at in range(min(high - low + 1, MAX_MAPPED)):
                 point = ord(start[-1]) + at

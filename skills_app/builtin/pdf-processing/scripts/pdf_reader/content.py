@@ -1,4 +1,4 @@
-"""The characters of a page with their positions, in drawing order."""
+"""Read the characters of a page with their positions, in drawing order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pdf_reader.fonts import UNKNOWN, CompositeFont, Font, read_font
 from pdf_reader.syntax import END, Operator, Parser, Stream
 
 MAX_FORMS = 12
-"""Limit of nested forms."""
+"""The maximum depth of nested forms."""
 MAX_CHARACTERS = 2_000_000
 MAX_OPERATIONS = 20_000_000
 
@@ -22,9 +22,10 @@ IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Character:
-    """A character from `x` to `end` at height `y`, in points, in the direction of the text.
+    """A character from `x` to `end` at height `y`, in points.
 
-    `turned` is this direction: 0, 90, 180 or 270 degrees.
+    The coordinates are in the direction of the text. `turned` is this direction: 0, 90, 180 or 270
+    degrees.
     """
 
     text: str
@@ -50,10 +51,10 @@ class _State:
 
 @dataclass
 class PageText:
-    """The text of a page. `pictures` and `unknown` count unreadable parts.
+    """The text of a page.
 
-    `problems` lists damage. `invisible` counts characters that are not drawn; `characters`
-    includes them.
+    `pictures` and `unknown` count parts without readable text. `problems` lists damage. `invisible`
+    counts characters that are not drawn; `characters` includes them.
     """
 
     characters: list[Character] = field(default_factory=list)
@@ -75,7 +76,7 @@ def multiply(a: Matrix, b: Matrix) -> Matrix:
 
 
 def read_page(document: Document, page: dict[str, Any]) -> PageText:
-    """Read a page's characters. Damage ends the reading of its part and is reported."""
+    """Return the text of a page. Damage ends the reading of its part and is reported."""
     reader = _Reader(document)
     turn = document.get(page, "Rotate", 0)
     angle = -math.radians(turn % 360) if isinstance(turn, int) else 0.0
@@ -240,7 +241,7 @@ class _Reader:
 
 
 def _skip_picture(parser: Parser) -> None:
-    """Move behind `EI` of a picture in the content. Its bytes may resemble operators."""
+    """Move the parser behind the `EI` of an inline picture, whose bytes may resemble operators."""
     while (item := parser.next()) is not END and item != "ID":
         pass
     at = parser.position + 1

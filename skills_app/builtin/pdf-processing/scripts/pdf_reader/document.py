@@ -1,4 +1,4 @@
-"""A PDF file: its objects, its pages and its metadata."""
+"""Read a PDF file: its objects, pages and metadata."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INHERITED = ("Resources", "MediaBox", "Rotate")
 
 
 class Document:
-    """A document that reads its objects on demand. `notes` lists repairs.
+    """A PDF document that reads its objects on demand. `notes` lists repairs.
 
     Raises `NotAPdf`, and `Encrypted` after reading only the cross-references.
     """
@@ -52,7 +52,7 @@ class Document:
         return isinstance(self.get(self.catalog, "Pages"), dict)
 
     def _rebuild(self) -> None:
-        """Search for the objects, as viewers do with damaged files."""
+        """Search the file for objects, as viewers do if the table of objects is damaged."""
         self._rebuilt = True
         self.notes.append("Its table of objects is damaged; the objects were searched for.")
         self._objects.clear()
@@ -68,10 +68,11 @@ class Document:
                 if isinstance(value, dict) and value.get("Type") == "Catalog":
                     self.trailer["Root"] = Reference(number, 0)
 
-    # Objects
-
     def resolve(self, value: Any) -> Any:
-        """Return `value` or its target. Missing or damaged objects are None, like null."""
+        """Return the target of a reference, or any other `value` unchanged.
+
+        Missing or damaged objects are None, like null.
+        """
         for _ in range(20):
             if not isinstance(value, Reference):
                 return value
@@ -79,7 +80,7 @@ class Document:
         return None
 
     def get(self, holder: Any, key: str, default: Any = None) -> Any:
-        """Return the resolved entry of a dictionary or of a stream's head."""
+        """Return the resolved entry `key` of a dictionary or of a stream's head."""
         head = holder.head if isinstance(holder, Stream) else holder
         value = self.resolve(head.get(key)) if isinstance(head, dict) else None
         return default if value is None else value
@@ -114,7 +115,7 @@ class Document:
         return self._parse_at(found.end())
 
     def _parse_at(self, position: int) -> Any:
-        """Parse the object at `position`, behind `obj`."""
+        """Return the object at `position`, the position after `obj`."""
         parser = Parser(self.data, position)
         value = parser.next()
         if not isinstance(value, dict):
@@ -167,7 +168,7 @@ class Document:
             return []
 
     def decoded(self, stream: Stream) -> bytes:
-        """Return the stream's bytes after its filters. Raises `PdfError` or `Unsupported`."""
+        """Return the stream's bytes after all filters. Raises `PdfError` or `Unsupported`."""
         filters = _as_list(self.get(stream, "Filter", self.get(stream, "F")))
         given = _as_list(self.get(stream, "DecodeParms", self.get(stream, "DP")))
         given += [None] * (len(filters) - len(given))
@@ -181,8 +182,6 @@ class Document:
     def _note(self, words: str) -> None:
         if len(self.notes) < 20 and words not in self.notes:
             self.notes.append(words)
-
-    # Contents
 
     @property
     def catalog(self) -> dict[str, Any]:
@@ -224,7 +223,7 @@ class Document:
 
     @property
     def information(self) -> dict[str, str]:
-        """Return Title, Author and so on, as text."""
+        """Return the metadata, such as Title and Author, as text."""
         info = self.resolve(self.trailer.get("Info"))
         found: dict[str, str] = {}
         for key, value in (info if isinstance(info, dict) else {}).items():

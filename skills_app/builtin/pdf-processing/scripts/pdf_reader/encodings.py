@@ -58,7 +58,7 @@ def _standard() -> dict[int, str]:
 
 
 def spread(text: str) -> str:
-    """Replace ligatures with their letters: people search for "office" in plain letters."""
+    """Return `text` with ligatures replaced by letters, because people search for plain letters."""
     return "".join(
         unicodedata.normalize("NFKC", each) if "\ufb00" <= each <= "\ufb06" else each
         for each in text
@@ -88,11 +88,11 @@ CMAP_CODECS = {
     "GBpc": "gb2312", "90ms": "cp932", "90pv": "cp932", "KSCms": "cp949", "KSC": "euc_kr",
     "ETen": "big5", "B5pc": "big5", "EUC": "euc_jp",
 }  # fmt: skip
-"""Python codecs by the first or second part of a predefined CMap's name."""
+"""The Python codec for the first or second part of a predefined CMap's name."""
 
 
 def glyph_text(name: str) -> str:
-    """Return the characters of a glyph's name, "" if it is unknown."""
+    """Return the characters of the glyph called `name`, "" if it is unknown."""
     base = name.partition(".")[0]
     if base in LIGATURES:
         return LIGATURES[base]

@@ -11,11 +11,14 @@ from typing import Any
 from pdf_reader.errors import PdfError, Unsupported
 
 MAX_DECODED = 128 * 1024 * 1024
-"""Limit of a decoded stream in bytes. A few kilobytes can expand to gigabytes."""
+"""The maximum size of a decoded stream in bytes. A few kilobytes can expand to gigabytes."""
 
 
 def decode(raw: bytes, filters: list[str], parameters: list[dict[str, Any]]) -> bytes:
-    """Apply all `filters` to `raw`. Raises `Unsupported` for pictures, `PdfError` for damage."""
+    """Return `raw` after all `filters`.
+
+    Raises `Unsupported` for pictures, `PdfError` for damage.
+    """
     data = raw
     for name, given in zip(filters, parameters, strict=True):
         if name in ("FlateDecode", "Fl"):
@@ -40,7 +43,7 @@ def _number(given: dict[str, Any], key: str, default: int) -> int:
 
 
 def _inflate(data: bytes) -> bytes:
-    """Decompress `data`. If its end is damaged, return the part before."""
+    """Return `data` decompressed. If its end is damaged, return the part before."""
     inflater = zlib.decompressobj()
     parts: list[bytes] = []
     try:

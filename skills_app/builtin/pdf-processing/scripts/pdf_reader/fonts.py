@@ -1,4 +1,4 @@
-"""Fonts: the characters of a string and their widths."""
+"""Read fonts: the characters of a string and their widths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Glyph:
 
 
 class Font:
-    """A simple font: one byte, one glyph."""
+    """A simple font, in which each byte is one glyph."""
 
     def __init__(self, document: Document, head: dict[str, Any]) -> None:
         self.vertical = False
@@ -68,7 +68,10 @@ class Font:
         return codes
 
     def _built_in(self, head: dict[str, Any]) -> dict[int, str]:
-        """Return the font's own encoding: that of its Type 1 program, else the usual one."""
+        """Return the characters of the font's own encoding.
+
+        This is the encoding of its Type 1 program, if it has one, else the usual encoding.
+        """
         descriptor = self._document.get(head, "FontDescriptor", {})
         program = self._document.get(descriptor, "FontFile")
         if isinstance(program, Stream):
@@ -82,7 +85,7 @@ class Font:
         flags = self._document.get(descriptor, "Flags", 0)
         embedded = any(key in descriptor for key in ("FontFile", "FontFile2", "FontFile3"))
         if isinstance(flags, int) and flags & 4 and embedded:
-            # A symbolic font: its codes are probably ASCII up to 126.
+            # The codes of a symbolic font are probably ASCII up to 126.
             return {code: chr(code) for code in range(32, 127)}
         subtype = self._document.get(head, "Subtype")
         return dict(WIN_ANSI if subtype == "TrueType" else STANDARD)
@@ -111,7 +114,7 @@ class Font:
 
 
 class CompositeFont:
-    """A Type 0 font: codes of one to four bytes."""
+    """A Type 0 font, whose codes have one to four bytes."""
 
     def __init__(self, document: Document, head: dict[str, Any]) -> None:
         self._unicode = _to_unicode(document, head)
@@ -154,7 +157,7 @@ class CompositeFont:
 
 
 def read_font(document: Document, head: Any) -> Font | CompositeFont:
-    """Return the font of a resource, and a usable font also for invalid data."""
+    """Return the font of a resource. Invalid data give a usable font, too."""
     head = document.resolve(head)
     head = head if isinstance(head, dict) else {}
     if document.get(head, "Subtype") == "Type0":

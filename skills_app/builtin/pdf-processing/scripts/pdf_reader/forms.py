@@ -1,4 +1,4 @@
-"""The fields of a form (AcroForm): names, kinds, values."""
+"""Read the fields of a form (AcroForm): names, kinds, values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _KINDS = {"Tx": "text", "Ch": "choice", "Btn": "button", "Sig": "signature"}
 
 @dataclass(frozen=True)
 class Field:
-    """A field. `name` includes the names of its parents: `address.street`.
+    """A field of a form.
 
-    `value` is text, a list for several choices, True or False for a check box, None if empty.
-    `page` starts at 1; None if unknown.
+    `name` includes the names of its parents: `address.street`. `value` is text, a list for several
+    choices, True or False for a check box, and None if empty. `page` starts at 1 and is None if
+    unknown.
     """
 
     name: str
@@ -132,7 +133,10 @@ def _option(document: Document, given: Any) -> str:
 
 
 def _states(document: Document, widgets: list[Any]) -> list[str]:
-    """Return the possible values of a box or a group of buttons: names of appearances."""
+    """Return the values that a check box or a group of radio buttons can have.
+
+    In the file they are the names of its appearances.
+    """
     states: list[str] = []
     for widget in widgets:
         normal = document.get(document.get(widget, "AP", {}), "N", {})

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from pdf_reader.content import Character
 
 WORD_GAP = 0.16
-"""A gap as wide as a space, relative to the font size. Kerning is below, justified text above."""
+"""The width of a gap that is a space, relative to the font size.
+
+Gaps by kerning are smaller, gaps in justified text larger.
+"""
 CELL_GAP = 1.0
-"""A gap too wide for a sentence, relative to the font size."""
+"""The width of a gap that separates cells, relative to the font size."""
 LINE_STEP = 0.5
-"""The vertical distance of another line, relative to the font size."""
+"""The vertical distance that starts another line, relative to the font size."""
 PARAGRAPH_STEP = 1.75
 
 
@@ -27,7 +30,7 @@ class Segment:
 
 
 def text_in_drawing_order(characters: list[Character]) -> str:
-    """Return the text in the order of the file, for example column after column."""
+    """Return the text in the order of the file, for example one column after another."""
     lines: list[str] = []
     line: list[str] = []
     last: Character | None = None
@@ -49,7 +52,7 @@ def text_in_drawing_order(characters: list[Character]) -> str:
 
 
 def tidy(lines: list[str]) -> str:
-    """Remove repeated empty lines, control characters and soft hyphens."""
+    """Return `lines` as text, without repeated empty lines, control characters and soft hyphens."""
     cleaned: list[str] = []
     for line in "\n".join(lines).split("\n"):
         line = "".join(
@@ -61,7 +64,7 @@ def tidy(lines: list[str]) -> str:
 
 
 def segments_by_line(characters: list[Character]) -> list[list[Segment]]:
-    """Return upright text in rows from top to bottom, cut at large gaps."""
+    """Return the upright text as rows from top to bottom, each split at large gaps."""
     upright = sorted(
         (each for each in characters if each.turned == 0), key=lambda each: (-each.y, each.x)
     )

@@ -1,4 +1,4 @@
-"""Open a document, and the arguments of all scripts of this skill."""
+"""Open a document, and define the arguments of all scripts of this skill."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, pages: bool = True) -> Non
 
 
 def open_document(path: str, password: str) -> tuple[Path, Document]:
-    """Open a document. pypdf decrypts an encrypted one if it is installed.
+    """Return (path, document). pypdf decrypts an encrypted document if it is installed.
 
     Raises `Stop` with an exit code.
     """
@@ -44,7 +44,10 @@ def open_document(path: str, password: str) -> tuple[Path, Document]:
 
 
 def chosen_pages(given: str, count: int) -> list[int]:
-    """Return page numbers from 1, sorted, without duplicates. Raises `Stop` for missing pages."""
+    """Return the chosen page numbers from 1, sorted, each once. Raises `Stop` for missing pages.
+
+    `given` is a text such as `1-3,7`; "" means all `count` pages.
+    """
     if not given:
         return list(range(1, count + 1))
     pages: set[int] = set()

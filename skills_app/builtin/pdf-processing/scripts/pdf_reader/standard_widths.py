@@ -1,4 +1,4 @@
-"""Widths of the standard fonts, which files need not contain, in thousandths of the size."""
+"""The widths of the standard fonts, which files need not contain, in thousandths of the size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIMES = (
     "200 480 541"
 )
 _BOLD = 1.06
-"""A bold face is a little wider. This is exact enough to find the end of a word."""
+"""The width of a bold face relative to the normal one, exact enough to find the ends of words."""
 
 
 def standard_widths(name: str, codes: dict[int, str]) -> dict[int, float]:

@@ -16,13 +16,13 @@ MAX_NESTING = 60
 
 
 class Name(str):
-    """A name without its slash."""
+    """A name object, without its slash."""
 
     __slots__ = ()
 
 
 class Operator(str):
-    """A bare word: `obj`, `stream`, `Tj`."""
+    """A bare word such as `obj`, `stream` or `Tj`."""
 
     __slots__ = ()
 
@@ -35,14 +35,14 @@ class Reference:
 
 @dataclass(eq=False)
 class Stream:
-    """A stream. `raw` contains its bytes in the file, before any filter."""
+    """A stream object. `raw` has its bytes in the file, before any filter."""
 
     head: dict[str, Any]
     raw: bytes
 
 
 END = Operator("")
-"""The end of the data."""
+"""Returned by the parser at the end of the data."""
 
 _SPACE = rb"\x00\t\n\x0c\r "
 _REGULAR = rb"[^\x00\t\n\x0c\r ()<>\[\]{}/%]"

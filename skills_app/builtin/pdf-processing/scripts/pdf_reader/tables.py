@@ -1,4 +1,4 @@
-"""Find tables by the alignment of text; drawn lines are ignored."""
+"""Find tables by the alignment of text. Drawn lines are ignored."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SAME_CELL_STEP = 1.35
 
 @dataclass(frozen=True)
 class Table:
-    """A table. All `rows` have one cell for each column. `top` is the height of the first row."""
+    """A table. Each row has one cell for each column. `top` is the height of the first row."""
 
     rows: list[list[str]]
     top: float
 
 
 def find_tables(rows: list[list[Segment]], *, min_rows: int = 2) -> list[Table]:
-    """Find consecutive rows with two or more cells in the same columns."""
+    """Return the tables: consecutive rows with two or more cells in the same columns."""
     tables: list[Table] = []
     block: list[list[Segment]] = []
     for row in rows:
@@ -39,7 +39,7 @@ def _continues(block: list[list[Segment]], row: list[Segment]) -> bool:
         return False
     if len(row) > 1:
         return True
-    # A single piece of text continues the cell above it.
+    # A row with a single piece of text continues the cell above it.
     columns = _columns(block)
     over = [at for at, (left, right) in enumerate(columns) if _meets(row[0], left, right)]
     return len(over) == 1 and len(columns) > 1 and step <= SAME_CELL_STEP * above.size

@@ -1,4 +1,4 @@
-"""Text in dictionaries, such as titles and the values of fields."""
+"""Decode texts in dictionaries, such as titles and the values of fields."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def as_text(value: Any) -> str:
-    """Decode a PDF text string: UTF-16 or UTF-8 with a mark, else close to Latin-1."""
+    """Return a PDF text string as text: UTF-16 or UTF-8 with a mark, else close to Latin-1."""
     if not isinstance(value, bytes):
         return "" if value is None else str(value)
     if value.startswith((b"\xfe\xff", b"\xff\xfe")):

@@ -24,7 +24,7 @@ _HEADING = re.compile(rb"[\x00\t\n\x0c\r ]*(\d{1,10})[ \t]+(\d{1,10})(?![ \t]+[n
 
 @dataclass(frozen=True)
 class Entry:
-    """An object at `offset` of the file, or packed into the object `in_stream`."""
+    """The place of an object: at `offset` of the file, or in the object stream `in_stream`."""
 
     offset: int = 0
     in_stream: int | None = None
@@ -35,7 +35,10 @@ ParseAt = Callable[[int], Any]
 
 
 def read_xref(data: bytes, parse_at: ParseAt) -> tuple[Entries, dict[str, Any]]:
-    """Return (entries, trailer). Later sections have priority. Raises `PdfError`."""
+    """Return (entries by object number, trailer).
+
+    Later sections have priority. Raises `PdfError`.
+    """
     starts = _START.findall(data, max(0, len(data) - 4096))
     if not starts:
         raise PdfError("The file has no end.")
@@ -56,7 +59,7 @@ def read_xref(data: bytes, parse_at: ParseAt) -> tuple[Entries, dict[str, Any]]:
             entries.setdefault(number, entry)
         for key, value in head.items():
             trailer.setdefault(key, value)
-        # A file for old and new readers has both: the stream has priority over earlier sections.
+        # A file for old and new readers has both. The stream has priority over earlier sections.
         for key in ("XRefStm", "Prev"):
             if isinstance(head.get(key), int):
                 waiting.append(head[key])
@@ -137,7 +140,7 @@ def _rows_of(stream: Stream) -> Entries:
 
 
 def find_objects(data: bytes, parse_at: ParseAt) -> tuple[Entries, dict[str, Any]]:
-    """Return the last `n g obj` of each number in the file, and the trailers."""
+    """Return (the last object `n g obj` of each number, the trailers), found by search."""
     entries: Entries = {}
     trailer: dict[str, Any] = {}
     for found in _OBJECT.finditer(data):
