@@ -68,7 +68,7 @@ def built_in(config: DeepAgentConfig) -> list[BuiltInMiddleware]:
 
 
 def settled(config: DeepAgentConfig) -> DeepAgentConfig:
-    """Return `config` with the values of Vel's own middleware, which is removed from it."""
+    """Return `config` with the values of Vel's middleware. Only other middleware stays in it."""
     own = [item for item in config.middleware if not isinstance(item, BuiltInMiddleware)]
     given = built_in(config)
     if not given:
