@@ -57,9 +57,10 @@ HABITS = {
 HABIT = re.compile(rf"\b(?:{'|'.join(f'({habit})' for habit in HABITS.values())})\b", re.X)
 WORD = re.compile(r"[a-z][a-z'’]+")
 # Comments and strings. The code between them has neither quotes nor a number sign.
+# No possessive quantifiers: Python 3.11.2 matches them wrongly.
 PYTHON = re.compile(
-    r'#[^\n]*|"""(?:[^"\\]++|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]++|\\.|\'(?!\'\'))*+\'\'\''
-    r'|"(?:[^"\\\n]++|\\.)*+"|\'(?:[^\'\\\n]++|\\.)*+\'',
+    r'#[^\n]*|"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*\'\'\''
+    r'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'',
     re.S,
 )
 # With fewer spaces, a string of Python is a name, a key or a path.
