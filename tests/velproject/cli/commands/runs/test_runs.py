@@ -58,7 +58,7 @@ def test_an_id_may_be_shortened_while_it_is_clear(vel: Vel) -> None:
     assert vel("runs", "show", newest[:25]).returncode == 0
     unclear = vel("runs", "show", newest[:3])
     assert unclear.returncode == 2
-    assert "Several runs begin" in unclear.stderr
+    assert "Several runs have an id that starts with" in unclear.stderr
 
 
 @pytest.mark.slow
