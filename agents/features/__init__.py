@@ -25,5 +25,6 @@ FEATURES = (
     "agents.features.forks",
     "agents.features.notifications",
     "agents.features.mcp_server",
+    "agents.features.operations",
 )
 """For INSTALLED_APPS, after `agents`."""

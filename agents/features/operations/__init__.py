@@ -1,0 +1,1 @@
+"""Operations: the service of the operating system, backups, moves of the database and upgrades."""

@@ -1,0 +1,10 @@
+from agents.kernel.features import FeatureConfig
+
+
+class OperationsConfig(FeatureConfig):
+    name = "agents.features.operations"
+    label = "vel_operations"
+    verbose_name = "Operations"
+    order = 1000
+    requires = ("agents",)
+    commands = {}
