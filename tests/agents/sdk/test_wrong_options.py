@@ -200,7 +200,7 @@ def test_an_error_names_the_field_of_the_harness(transactional_db: None, tmp_pat
     audit, custom = {"name": "x", "description": "d"}, {"x": AgentConfig(["execute"])}
     with pytest.raises(SetupError, match=r"^subagents: 'x' is also a type of custom_agents"):
         HarnessConfig(custom_agents=custom, options={"subagents": [audit]})
-    files = FilesystemMiddleware(SandboxFilesystemBackend(str(tmp_path / "work")))
+    files = FilesystemMiddleware(SandboxFilesystemBackend(str(place(tmp_path) / "work")))
     with pytest.raises(SetupError, match=r"^working_directory='/srv' contradicts"):
         VelHarness(working_directory="/srv", middleware=[files])
     with pytest.raises(SetupError, match=r"^sandbox_working_dir='/srv' contradicts"):
