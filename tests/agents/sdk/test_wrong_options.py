@@ -196,11 +196,11 @@ def test_a_harness_refuses_the_wrong_value_of_an_option_when_it_is_made() -> Non
         HarnessConfig(custom_agents={"x": {"system_prompt_addition": "{{user.nmae}}"}})
 
 
-def test_an_error_names_the_field_of_the_harness(transactional_db: None, tmp_path: Path) -> None:
+def test_an_error_names_the_field_of_the_harness(transactional_db: None, place: Path) -> None:
     audit, custom = {"name": "x", "description": "d"}, {"x": AgentConfig(["execute"])}
     with pytest.raises(SetupError, match=r"^subagents: 'x' is also a type of custom_agents"):
         HarnessConfig(custom_agents=custom, options={"subagents": [audit]})
-    files = FilesystemMiddleware(SandboxFilesystemBackend(str(place(tmp_path) / "work")))
+    files = FilesystemMiddleware(SandboxFilesystemBackend(str(place / "work")))
     with pytest.raises(SetupError, match=r"^working_directory='/srv' contradicts"):
         VelHarness(working_directory="/srv", middleware=[files])
     with pytest.raises(SetupError, match=r"^sandbox_working_dir='/srv' contradicts"):
