@@ -13,6 +13,7 @@ from agents.doors.cli.boot import database as boot_database
 from agents.doors.cli.errors import FAILED, CliError
 from agents.doors.cli.late_imports import late_imports
 from agents.doors.cli.options import json_option, persist_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from agents.features.operations.database_move.errors import MoveRefused
@@ -50,7 +51,7 @@ def move(url: str, persist: Path | None, as_json: bool) -> None:
             raise CliError(str(refused), exit_code=FAILED) from refused
         for name in moved.uncopied:
             print(
-                f"vel: not copied: the table {name}, which belongs to no installed app",
+                f"vel: not copied: the table {one_line(name)}, which belongs to no installed app",
                 file=sys.stderr,
             )
         if as_json:

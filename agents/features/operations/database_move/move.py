@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -64,6 +65,12 @@ def move_database(url: str, say: Callable[[str], None]) -> Moved:
     kind = _SIDES.get(usual.settings_dict["ENGINE"])
     if kind is None:
         raise MoveRefused("Only databases in SQLite or PostgreSQL can be moved.")
+    if kind is SqliteSide and not Path(usual.settings_dict["NAME"]).is_file():
+        # A connection would create it.
+        raise MoveRefused(
+            f"There is no database {usual.settings_dict['NAME']}. Check DATABASE_URL and "
+            "VEL_DATA_DIR."
+        )
     _refuse_other_schema()
     if settings["ENGINE"].endswith("sqlite3") and MachineSettings.now().HOST:
         raise MoveRefused("Several hosts (VEL_HOST) need PostgreSQL. Name a PostgreSQL database.")

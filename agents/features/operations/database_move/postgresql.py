@@ -140,8 +140,9 @@ class PostgresqlSide(Side):
                 self._migrate()
             self._clear_made_rows()
             yield
-        with self.connection.cursor() as cursor:
-            cursor.execute("ANALYZE")  # otherwise, the first plans would be those of empty tables
+            with self.connection.cursor() as cursor:
+                # Otherwise, the first plans would be those of empty tables.
+                cursor.execute(f"ANALYZE {', '.join(self.quoted(each.name) for each in tables)}")
 
     def _lock(self, names: Sequence[str], mode: str) -> None:
         with self.connection.cursor() as cursor:

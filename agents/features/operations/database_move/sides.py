@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, ClassVar
 
+from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import CommandError, call_command
 from django.db import NotSupportedError, connections
@@ -69,8 +70,9 @@ class Side(ABC):
             return cursor.fetchone() is not None
 
     def migrations(self) -> set[tuple[str, str]]:
-        """Return the applied migrations as pairs of an app and a name."""
-        return set(MigrationRecorder(self.connection).applied_migrations())
+        """Return the applied migrations of installed apps, as pairs of an app and a name."""
+        applied = MigrationRecorder(self.connection).applied_migrations()
+        return {(app, name) for app, name in applied if app in apps.app_configs}
 
     @abstractmethod
     def rows(self, table: Table) -> Iterator[Row]:

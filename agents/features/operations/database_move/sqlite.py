@@ -80,8 +80,6 @@ class SqliteSide(Side):
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        if not self.path.exists():
-            raise MoveRefused(f"There is no {self.path}: check DATABASE_URL.")
         try:
             self.connection.ensure_connection()
             block = transaction.atomic(using=self.alias)

@@ -128,8 +128,8 @@ def _in_order(found: dict[str, type[models.Model]]) -> Iterator[type[models.Mode
             return
         seen.add(name)
         for field in model._meta.local_concrete_fields:
-            if field.is_relation:
-                yield from visit(field.related_model._meta.concrete_model)
+            if isinstance(field, models.ForeignKey):
+                yield from visit(field.remote_field.model)
         yield model
 
     for name in sorted(found):
@@ -145,8 +145,8 @@ def _table(model: type[models.Model]) -> Table:
 
 
 def _column(field: models.Field[Any, Any]) -> Column:
-    column = field.column
-    while field.is_relation:
+    column = str(field.column)
+    while isinstance(field, models.ForeignKey):
         field = field.target_field
     kind = OF_FIELDS.get(field.get_internal_type())
     if kind is None:
