@@ -118,7 +118,7 @@ class SqliteSide(Side):
             raise MoveRefused(f"The directory {parent} does not exist. Create it first.")
         if self.path.is_symlink():
             raise MoveRefused(f"{self.path} is a link. Name the file itself.")
-        if not os.access(parent, os.W_OK | os.X_OK):
+        if not os.access(parent, os.W_OK | os.X_OK, effective_ids=True):
             raise MoveRefused(
                 f"This account has no permission to write in {parent}. Change its owner, or name "
                 "another file."
