@@ -17,7 +17,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from agents.features.operations.database_move.errors import MoveRefused
 from agents.features.operations.database_move.tables import MADE_BY_MIGRATE, Table
 
-LOCK_SECONDS = 5
+LOCK_SECONDS = 2
 """How long a move waits for locks of others."""
 Row = tuple[Any, ...]
 

@@ -18,14 +18,14 @@ from tests.velproject.command import Vel
 NOW = "(julianday('now') - 2440587.5) * 86400.0"
 BAD_VALUES = {
     # What a program wrote into the file, and what the refusal says about it.
-    "UPDATE agents_message SET text = 'a' || char(0) WHERE id = 1": (
-        "agents_message, id 1: text contains a NUL character"
+    "UPDATE agents_message SET content = 'a' || char(0) WHERE id = 1": (
+        "agents_message, id 1: content contains a NUL character"
     ),
-    "UPDATE agents_message SET text = CAST(x'61ed9f' AS TEXT) WHERE id = 2": (
-        "agents_message, id 2: text is not valid UTF-8"
+    "UPDATE agents_message SET content = CAST(x'61ed9f' AS TEXT) WHERE id = 2": (
+        "agents_message, id 2: content is not valid UTF-8"
     ),
-    "UPDATE agents_message SET text = x'6162' WHERE id = 3": (
-        "agents_message, id 3: text is bytes instead of a text"
+    "UPDATE agents_message SET content = x'6162' WHERE id = 3": (
+        "agents_message, id 3: content is bytes instead of a text"
     ),
     "UPDATE auth_user SET first_name = substr(hex(zeroblob(200)), 1, 151) WHERE id = 1": (
         "auth_user, id 1: first_name has 151 characters; at most 150 are allowed"
