@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.sdk.environment.places import (
-    data_dir,
-    make_private_directory,
-    secret_key,
-    sqlite_database,
-)
+from agents.kernel.database_url import database
+from agents.sdk.environment.places import data_dir, make_private_directory, secret_key
 
 __all__ = [
     "data_dir",
@@ -25,38 +20,6 @@ __all__ = [
 ]
 
 _MAIL_PORTS = {"smtp": 25, "submission": 587, "smtps": 465}
-
-
-def database(url: str, directory: Path) -> dict[str, Any]:
-    """Return Django's DATABASES entry for `url`; for an empty URL, SQLite in `directory`.
-
-    Accepts `sqlite:////absolute/path` and `postgresql://user:password@host:port/name?option=…` (a
-    socket directory as `?host=/run/postgresql`).
-    """
-    if not url:
-        return sqlite_database(directory / "vel.sqlite3")
-    parts = urlsplit(url)
-    if parts.scheme == "sqlite":
-        return sqlite_database(
-            Path(unquote(parts.path[1:] if parts.path.startswith("//") else parts.path))
-        )
-    if parts.scheme in ("postgresql", "postgres"):
-        options = dict(parse_qsl(parts.query))
-        return {
-            "ENGINE": "django.db.backends.postgresql",
-            "NAME": unquote(parts.path.lstrip("/")),
-            "USER": unquote(parts.username or ""),
-            "PASSWORD": unquote(parts.password or ""),
-            "HOST": options.pop("host", None) or parts.hostname or "",
-            "PORT": str(parts.port or options.pop("port", "")),
-            "CONN_MAX_AGE": 0,
-            "OPTIONS": options,
-        }
-    raise ImproperlyConfigured(
-        f"DATABASE_URL starts with {parts.scheme!r}. Expected "
-        "postgresql://user:password@host/name, sqlite:////absolute/path, or nothing "
-        "for SQLite in the data directory."
-    )
 
 
 def storages(url: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 from agents.settings import DataSettings
 
-_LOCK_KEY = 0x76656C  # "vel", for PostgreSQL's advisory locks
+MIGRATION_LOCK = 0x76656C  # "vel", for PostgreSQL's advisory locks
 _BEFORE_0_1_0 = ("agents", "0002_sandbox_options")
 """Only databases of development versions have this migration."""
 
@@ -113,11 +113,11 @@ def _only_one() -> Iterator[None]:
     """Hold the lock for migrating this database."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK_KEY])
+            cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
             try:
                 yield
             finally:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK_KEY])
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION_LOCK])
         return
     name = hashlib.sha256(os.path.realpath(connection.settings_dict["NAME"]).encode()).hexdigest()
     path = DataSettings.now().DATA_DIR / f"migrate-{name[:16]}.lock"

@@ -10,7 +10,8 @@ from __future__ import annotations
 from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 
 from agents.kernel.features import FeatureConfig, collect, features
@@ -69,20 +70,23 @@ def remove_feature(feature: FeatureConfig) -> None:
         record("feature.removed", "feature", name=feature.label, note=note)
 
 
-def leftovers() -> list[str]:
+def leftovers(database: BaseDatabaseWrapper | None = None) -> list[str]:
     """Return the labels of features that are not installed and have tables in the database.
 
     These are Vel's, and other apps whose tables refer to those of an installed app of Vel.
     """
-    applied = {app for app, _ in MigrationRecorder(connection).applied_migrations()}
+    looked_at = database or connections[DEFAULT_DB_ALIAS]
+    applied = {app for app, _ in MigrationRecorder(looked_at).applied_migrations()}
     missing = applied - apps.app_configs.keys()
-    return sorted(label for label in missing if label.startswith(PREFIX) or _refers_to_vel(label))
+    return sorted(
+        label for label in missing if label.startswith(PREFIX) or _refers_to_vel(label, looked_at)
+    )
 
 
-def _refers_to_vel(label: str) -> bool:
+def _refers_to_vel(label: str, database: BaseDatabaseWrapper) -> bool:
     ours = {model._meta.db_table for model in apps.get_app_config("agents").get_models()}
-    with connection.cursor() as cursor:
-        look = connection.introspection
+    with database.cursor() as cursor:
+        look = database.introspection
         tables = [name for name in look.table_names(cursor) if name.startswith(f"{label}_")]
         return any(
             target in ours

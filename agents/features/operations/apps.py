@@ -7,4 +7,4 @@ class OperationsConfig(FeatureConfig):
     verbose_name = "Operations"
     order = 1000
     requires = ("agents",)
-    commands = {}
+    commands = {"database": "Move the database of Vel itself."}

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 import click
 
-COMMANDS: tuple[click.Command, ...] = ()
+from agents.features.operations.database_move.cli import database
+
+COMMANDS: tuple[click.Command, ...] = (database,)

@@ -6,7 +6,6 @@ import os
 import secrets
 import sys
 from pathlib import Path
-from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -98,20 +97,3 @@ def make_private_directory(directory: Path) -> None:
             f"The data directory {directory} cannot be made ({error.strerror}): "
             "set VEL_DATA_DIR to a directory that this account may write."
         ) from error
-
-
-def sqlite_database(path: Path) -> dict[str, Any]:
-    """Return Django's DATABASES entry for a SQLite file."""
-    return {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": str(path),
-        "CONN_MAX_AGE": 0,
-        "OPTIONS": {
-            # With IMMEDIATE, a transaction waits for the lock at its start. A transaction that
-            # starts as a reader and then writes cannot wait, and fails immediately with any
-            # timeout.
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-        },
-    }

@@ -21,13 +21,13 @@ from django.core.management import CommandError
 from django.db import connections
 
 from agents.features.installed import installed_features
+from agents.kernel.database_url import sqlite_database
 from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.settings import declarations, forget, read_environment
 from agents.sdk.environment.places import (
     data_dir,
     make_private_directory,
     secret_key,
-    sqlite_database,
 )
 from agents.sdk.environment.template import begin_with_template, keep_as_template
 from agents.sdk.errors import SetupError

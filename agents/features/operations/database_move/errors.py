@@ -1,0 +1,7 @@
+"""Reasons for which a database is not moved."""
+
+from __future__ import annotations
+
+
+class MoveRefused(Exception):
+    """The database was not moved, and nothing has changed. The message is for people."""
