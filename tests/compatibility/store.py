@@ -34,6 +34,8 @@ def without_texts(value: Any, *, names: bool = False) -> Any:
 
 def documents() -> dict[str, Any]:
     """Return the documents of this version by the name of their file. Django must be set up."""
+    from django.db.migrations.loader import MigrationLoader
+
     from agents.agent_files.shape import agent_schema
     from agents.api.schema_document import document_at
     from agents.events.event_docs import generated_files
@@ -45,6 +47,9 @@ def documents() -> dict[str, Any]:
         "events.schema.json": without_texts(json.loads(catalogue)),
         "agent.schema.json": without_texts(agent_schema()),
         "defaults.json": defaults(),
+        "migrations.json": sorted(
+            f"{app}.{name}" for app, name in MigrationLoader(None).graph.nodes
+        ),
     }
 
 

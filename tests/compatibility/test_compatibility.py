@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db.migrations.loader import MigrationLoader
 
 from agents.features.operations.upgrades.changed_defaults import CHANGED_DEFAULTS
+from agents.features.operations.upgrades.rolling import breaks_old_processes
 from tests.compatibility import documents
 from tests.compatibility.changelog import unannounced
 from tests.compatibility.schemas import Break
@@ -49,3 +51,17 @@ def test_each_changed_default_is_known_to_vel_upgrade(current: dict[str, Any]) -
     changed = {name for name in before.keys() & now.keys() if before[name] != now[name]}
     listed = {one.variable for one in CHANGED_DEFAULTS}
     assert changed - listed == set(), "Add it to CHANGED_DEFAULTS, which `vel upgrade` shows."
+
+
+def test_processes_of_the_last_release_can_use_the_migrated_database() -> None:
+    loader, known = MigrationLoader(None), set(stored("migrations.json"))
+    breaks = [
+        Break(f"{app}.{name}", operation)
+        for app, name in loader.graph.nodes
+        if f"{app}.{name}" not in known
+        for operation in breaks_old_processes(
+            loader.get_migration(app, name), loader.project_state((app, name), at_end=False)
+        )
+    ]
+    last_release = stored("openapi.json")["info"]["version"]
+    assert unannounced(breaks, CHANGELOG.read_text(), last_release) == [], ADVICE

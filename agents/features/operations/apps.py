@@ -7,4 +7,6 @@ class OperationsConfig(FeatureConfig):
     verbose_name = "Operations"
     order = 1000
     requires = ("agents",)
-    commands = {}
+    commands = {
+        "upgrade": "Show what to know before an upgrade.",
+    }
