@@ -14,7 +14,7 @@ TESTS = $(BIN)/python -m tests.run --workers '$(WORKERS)'
 
 .DEFAULT_GOAL := help
 .PHONY: help run up test test-slow test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench \
-	screenshots reference docs client requirements clean system-run system-test
+	screenshots reference docs client requirements release audit baseline clean system-run system-test
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-14s%s\n", $$1, $$2}'
@@ -95,9 +95,19 @@ requirements: $(VENV)/installed-dev ## pin the newest versions (PACKAGE=name: of
 	$(COMPILE) $(UPGRADE) --group build --group docs --extra dev -c requirements/run.txt -o requirements/dev.txt
 	$(COMPILE) $(UPGRADE) --group build --extra dev --resolution lowest-direct -o requirements/lowest.txt
 	$(COMPILE:pyproject.toml=) $(UPGRADE) --group install -o requirements/uv.txt
+	$(COMPILE:pyproject.toml=) $(UPGRADE) --group build --group release -o requirements/release.txt
+
+release: $(VENV)/installed $(VENV)-release/installed ## build the wheel, the sdist, the SBOM and the licence report in dist/
+	$(VENV)-release/bin/python -m release_tools --licences-of '$(BIN)/python' $(if $(TAG),--tag '$(TAG)')
+
+audit: $(VENV)-release/installed ## look for known vulnerabilities of the pinned packages (needs the network)
+	$(VENV)-release/bin/pip-audit --strict --disable-pip --require-hashes -r requirements/run.txt
+
+baseline: $(VENV)/installed-dev ## store the public documents of this version as those of the last release
+	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m tests.compatibility.store
 
 clean: ## delete the virtual environments and the output of the demo
-	rm -rf $(VENV) $(VENV)-lowest demo-output
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-release dist demo-output
 
 # The environment is updated when the pinned versions change.
 
@@ -108,6 +118,11 @@ $(VENV)/installed: requirements/run.txt requirements/uv.txt pyproject.toml
 $(VENV)/installed-dev: requirements/dev.txt requirements/uv.txt pyproject.toml
 	@$(SETUP) python dev
 	@touch $@ $(VENV)/installed
+
+$(VENV)-release/installed: override VENV := $(VENV)-release
+$(VENV)-release/installed: requirements/release.txt requirements/uv.txt pyproject.toml
+	@$(SETUP) python release
+	@touch $@
 
 system-run:
 	@$(SETUP) system run

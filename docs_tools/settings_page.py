@@ -35,6 +35,8 @@ def row(setting: Setting, meaning: str) -> str:
     names = ", ".join(f"`{name}`" for name in setting.variables)
     if setting.declared_in.DICTIONARY and not {own, setting.name} & {*setting.variables}:
         names = f"{names} (key `{setting.name}`)" if names else f"key `{setting.name}`"
+    if setting.about.deprecated:
+        meaning = f"**Deprecated.** {setting.about.deprecated} {meaning}"
     return f"| {names} | {default(setting)} | {cell(meaning)} |"
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Set up a clone. `make` calls this script:
 #
-#   requirements/setup.sh python run|dev|lowest   the virtual environment with the pinned packages
+#   requirements/setup.sh python run|dev|lowest|release   the virtual environment with the pinned packages
 #   requirements/setup.sh system run|test         the system packages, by apt
 #
 # PYTHON and VENV name the interpreter and the virtual environment. INSTALLER is `uv` or `pip`.
@@ -114,6 +114,6 @@ python() {
 
 : "${PYTHON:=python3}" "${VENV:=.venv}" "${INSTALLER:=}"
 case "$*" in
-    "python run" | "python dev" | "python lowest" | "system run" | "system test") "$1" "$2" ;;
-    *) fail "usage: requirements/setup.sh python run|dev|lowest, or requirements/setup.sh system run|test" ;;
+    "python run" | "python dev" | "python lowest" | "python release" | "system run" | "system test") "$1" "$2" ;;
+    *) fail "usage: requirements/setup.sh python run|dev|lowest|release, or requirements/setup.sh system run|test" ;;
 esac

@@ -70,6 +70,8 @@ class About(NamedTuple):
     """The allowed values, as a text that completes "expected …"."""
     default: str = ""
     """The default as docs/reference/settings.md shows it, if it is computed."""
+    deprecated: str = ""
+    """What to use instead, and the release that removes it, as one sentence. Empty: in use."""
 
     def with_more(self, other: About) -> About:
         """Return a copy with the fields that `other` sets."""

@@ -61,7 +61,8 @@ class Cluster:
     """A context manager that leaves no process behind.
 
     `directory` is the data directory; `environment` is added to the cluster's. `inside` is put in
-    front of its command, for example the command of a network namespace.
+    front of its command, for example the command of a network namespace. `root` is the checkout
+    whose code it runs.
     """
 
     def __init__(
@@ -71,9 +72,11 @@ class Cluster:
         command: str = "vel",
         workers: int = 2,
         inside: Sequence[str] = (),
+        root: Path = ROOT,
         **environment: str,
     ) -> None:
         self.log = directory / "cluster.log"
+        self._root = root
         self._size = workers
         self._command = [*inside, sys.executable, "-P", "-c", COMMANDS[command]]
         self._environment = {
@@ -83,12 +86,12 @@ class Cluster:
             "VEL_DATA_DIR": str(directory),
             "VEL_WORKERS": str(workers),
             "VEL_SCRIPTS_DIR": "/",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(root),
             "PYTHONUNBUFFERED": "1",
             "PGAPPNAME": APPLICATION,
             **environment,
         }
-        self._forks = command == "vel" and not inside and can_fork(environment)
+        self._forks = command == "vel" and not inside and root == ROOT and can_fork(environment)
         self._process: subprocess.Popen[bytes] | Forked | None = None
         self._log_begin = 0
 
@@ -113,12 +116,12 @@ class Cluster:
         self._log_begin = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             if self._forks:
-                self._process = fork_cluster(self._environment, ROOT, log)
+                self._process = fork_cluster(self._environment, self._root, log)
             else:
                 self._process = subprocess.Popen(
                     self._command,
                     env=self._environment,
-                    cwd=ROOT,
+                    cwd=self._root,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

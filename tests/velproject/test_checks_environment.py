@@ -6,13 +6,15 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 from django.core.checks import run_checks
 from pytest_django.fixtures import Settings
 
-from agents.kernel.settings import installed, refuse_duplicates, settings_of
+from agents.kernel.settings import About, FeatureSettings, installed, refuse_duplicates, settings_of
 from tests.structure.test_structure import PACKAGES
+from velproject.checks.environment import deprecated_settings
 from velproject.cli.commands.machines.safe import refuse_unsafe
 from velproject.server_settings import ServerSettings
 
@@ -70,6 +72,32 @@ def test_variables_of_a_cluster_are_not_reported(monkeypatch: pytest.MonkeyPatch
         "VEL_DB_SERVICE_HOST": "10.0.0.2",
     }
     assert found(monkeypatch, **cluster) == []
+
+
+class OldSettings(FeatureSettings):
+    """Old settings"""
+
+    DICTIONARY = "VEL_OLD"
+    SLOW: Annotated[int, About(deprecated="Set VEL_FAST. Vel 0.3 removes it.")] = 1
+    KEPT: int = 2
+
+
+def test_a_deprecated_variable_is_reported_with_its_replacement() -> None:
+    environ = {"VEL_SLOW": "1", "VEL_KEPT": "1"}
+    assert deprecated_settings([OldSettings], environ) == [
+        ("VEL_SLOW", "Set VEL_FAST. Vel 0.3 removes it.")
+    ]
+
+
+def test_a_deprecated_key_of_djangos_settings_is_reported(settings: Settings) -> None:
+    settings.VEL_OLD = {"SLOW": 3, "KEPT": 4}
+    assert deprecated_settings([OldSettings], {}) == [
+        ('settings.VEL_OLD["SLOW"]', "Set VEL_FAST. Vel 0.3 removes it.")
+    ]
+
+
+def test_a_deprecated_setting_without_a_value_is_not_reported() -> None:
+    assert deprecated_settings([OldSettings], {"VEL_SLOW": ""}) == []
 
 
 def test_no_variable_of_the_server_is_one_of_an_app() -> None:

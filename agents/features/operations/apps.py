@@ -7,4 +7,7 @@ class OperationsConfig(FeatureConfig):
     verbose_name = "Operations"
     order = 1000
     requires = ("agents",)
-    commands = {"database": "Move the database of Vel itself."}
+    commands = {
+        "database": "Move the database of Vel itself.",
+        "upgrade": "Show what to know before an upgrade.",
+    }

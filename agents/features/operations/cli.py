@@ -5,5 +5,6 @@ from __future__ import annotations
 import click
 
 from agents.features.operations.database_move.cli import database
+from agents.features.operations.upgrades.cli import upgrade
 
-COMMANDS: tuple[click.Command, ...] = (database,)
+COMMANDS: tuple[click.Command, ...] = (database, upgrade)

@@ -1,0 +1,1 @@
+"""Upgrades: what an operator has to know before a new version starts."""

@@ -1,0 +1,80 @@
+"""The commit that a release is built from."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import tarfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class ReleaseError(Exception):
+    """The release cannot be built. The message is one line and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A commit, with its time as a Unix timestamp and its version."""
+
+    commit: str
+    time: int
+    version: str
+
+
+def read_source(checkout: Path) -> Source:
+    """Return the commit HEAD of a checkout.
+
+    Raises:
+        ReleaseError: The checkout has changes, or is no checkout of git.
+    """
+    if changes := _git(checkout, "status", "--porcelain").decode().splitlines():
+        raise ReleaseError(
+            f"The checkout has {len(changes)} uncommitted changes, which the release would not "
+            "contain. Commit or remove them: git status shows them."
+        )
+    commit, time = _git(checkout, "log", "-1", "--format=%H %ct").decode().split()
+    project = tomllib.loads(_git(checkout, "show", f"{commit}:pyproject.toml").decode())
+    return Source(commit, int(time), project["project"]["version"])
+
+
+def check_tag(tag: str, source: Source, changelog: str) -> None:
+    """Check that a tag, the version and the changelog belong together.
+
+    Raises:
+        ReleaseError: The tag names another version, or the changelog has no date for it.
+    """
+    if tag != f"v{source.version}":
+        raise ReleaseError(
+            f"The tag {tag} does not belong to the version {source.version} of pyproject.toml. "
+            f"Expected v{source.version}."
+        )
+    section = rf"^## \[{re.escape(source.version)}\] - \d{{4}}-\d\d-\d\d$"
+    if not re.search(section, changelog, flags=re.MULTILINE):
+        raise ReleaseError(
+            f"CHANGELOG.md has no section of {source.version} with a date. Expected a heading "
+            f"such as: ## [{source.version}] - 2026-12-01"
+        )
+
+
+def export(checkout: Path, source: Source, directory: Path) -> None:
+    """Write the files of the commit into an empty directory, without any other files.
+
+    The result does not depend on the umask, the settings of git or untracked files.
+    """
+    archive = _git(checkout, "-c", "core.autocrlf=false", "archive", "--format=tar", source.commit)
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(directory, filter="data")
+
+
+def _git(checkout: Path, *words: str) -> bytes:
+    try:
+        done = subprocess.run(["git", "-C", str(checkout), *words], capture_output=True)
+    except FileNotFoundError:
+        raise ReleaseError("git is not installed. Install it, and try again.") from None
+    if done.returncode:
+        problem = " ".join(done.stderr.decode(errors="replace").split())
+        raise ReleaseError(f"git {words[0]} failed: {problem}")
+    return done.stdout

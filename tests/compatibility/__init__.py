@@ -1,0 +1,1 @@
+"""The promise of docs/reference/compatibility.md, checked against the last release."""
