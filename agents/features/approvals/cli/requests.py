@@ -121,7 +121,9 @@ def watch(as_json: bool, **wanted: Any) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if console.is_terminal and not as_json:
-            with Live(as_table(_waiting(kept), console.width), console=console, auto_refresh=False) as live:
+            with Live(
+                as_table(_waiting(kept), console.width), console=console, auto_refresh=False
+            ) as live:
                 while True:
                     time.sleep(POLL_SECONDS)
                     live.update(as_table(_waiting(kept), console.width), refresh=True)
