@@ -41,11 +41,20 @@ class InterruptRule(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    allowed_decisions: tuple[DecisionName, ...] = ALL_DECISIONS
-    approvals_needed: Literal[1, 2] | None = None
-    self_approval: bool | None = None
-    expiry: int | None = Field(default=None, ge=1)
-    """In seconds."""
+    allowed_decisions: tuple[DecisionName, ...] = Field(
+        default=ALL_DECISIONS, description="The decisions that a person can make."
+    )
+    approvals_needed: Literal[1, 2] | None = Field(
+        default=None, description="The number of different people who must approve."
+    )
+    self_approval: bool | None = Field(
+        default=None, description="Whether the owner of the run can approve."
+    )
+    expiry: int | None = Field(
+        default=None,
+        ge=1,
+        description="Seconds after which Vel rejects the request automatically.",
+    )
 
 
 class CallCondition(BaseModel):
@@ -58,12 +67,30 @@ class CallCondition(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    command: str | None = Field(default=None, min_length=1, max_length=2000)
-    path: str | None = Field(default=None, min_length=1, max_length=1000)
-    host: str | None = Field(default=None, min_length=1, max_length=253)
-    larger_than: int | None = Field(default=None, ge=0)
-    input_sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
-    recipient: str | None = Field(default=None, min_length=3, max_length=320)
+    command: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=2000,
+        description="A regular expression (RE2) for a command or code.",
+    )
+    path: str | None = Field(
+        default=None, min_length=1, max_length=1000, description="A pattern with * for files."
+    )
+    host: str | None = Field(
+        default=None, min_length=1, max_length=253, description="A pattern with * for hosts."
+    )
+    larger_than: int | None = Field(
+        default=None, ge=0, description="The input has more than this number of bytes, as JSON."
+    )
+    input_sha256: str | None = Field(
+        default=None, pattern="^[0-9a-f]{64}$", description="The SHA-256 hash of the input as JSON."
+    )
+    recipient: str | None = Field(
+        default=None,
+        min_length=3,
+        max_length=320,
+        description="A pattern with * for addresses of recipients.",
+    )
 
 
 class PolicyRule(BaseModel):
@@ -71,13 +98,24 @@ class PolicyRule(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tool: str = Field(min_length=1, max_length=200)
-    when: CallCondition = CallCondition()
-    action: Action
-    reason: str = Field(default="", max_length=1000)
-    """Sent to the model on `deny`, shown to the person on `ask`."""
-    ask: InterruptRule = InterruptRule()
-    """The terms of the request, for the action `ask`."""
+    tool: str = Field(
+        min_length=1, max_length=200, description="The name of a tool, or a pattern with *."
+    )
+    when: CallCondition = Field(
+        default=CallCondition(),
+        description="The conditions, all of which must match. Empty: every call of the tool.",
+    )
+    action: Action = Field(
+        description="allow: the call runs. ask: a person must approve it. deny: it does not run."
+    )
+    reason: str = Field(
+        default="",
+        max_length=1000,
+        description="Text for the model (deny) or for the person who decides (ask).",
+    )
+    ask: InterruptRule = Field(
+        default=InterruptRule(), description="The terms of the request, for the action ask."
+    )
 
 
 class SubagentSpec(BaseModel):
@@ -91,18 +129,38 @@ class SubagentSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
-    description: str = Field(min_length=1, max_length=300)
-    system_prompt: str = ""
-    provider: Provider = ""
-    model: Model = ""
-    tools: tuple[Name, ...] | None = None
-    skills: tuple[Name, ...] = ()
-    read_only: bool = False
-    max_turns: Positive = 50
-    max_tokens: Tokens | None = None
-    max_cost: Cost | None = None
-    max_seconds: Count | None = None
+    name: str = Field(
+        pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$",
+        description="The name with which the agent delegates to it.",
+    )
+    description: str = Field(
+        min_length=1,
+        max_length=300,
+        description="What it is for. The agent reads this to choose a subagent.",
+    )
+    system_prompt: str = Field(default="", description="Its instructions.")
+    provider: Provider = Field(default="", description="Empty: the provider of the agent.")
+    model: Model = Field(default="", description="Empty: the model of the agent.")
+    tools: tuple[Name, ...] | None = Field(
+        default=None, description="Names of its tools. Empty: the tools of the agent."
+    )
+    skills: tuple[Name, ...] = Field(
+        default=(),
+        description="Its only skills, loaded from the start. Empty: the skills of the agent.",
+    )
+    read_only: bool = Field(
+        default=False, description="It and its commands can read the workspace but not change it."
+    )
+    max_turns: Positive = Field(default=50, description="The most turns of one of its runs.")
+    max_tokens: Tokens | None = Field(
+        default=None, description="All tokens of one of its runs. Empty: no limit of its own."
+    )
+    max_cost: Cost | None = Field(
+        default=None, description="US dollars of one of its runs. Empty: no limit of its own."
+    )
+    max_seconds: Count | None = Field(
+        default=None, description="Wall time of one of its runs. Empty: the limit of the agent."
+    )
 
 
 def _installed(name: str) -> str:
@@ -144,7 +202,10 @@ class ModelOptions(AgentOptions):
 
     provider: Provider = Field(default="", description="Empty: the provider of the settings.")
     model: Model = Field(default="", description="Empty: the default model of the provider.")
-    max_output_tokens: Count = 16_000
+    max_output_tokens: Count = Field(
+        default=16_000,
+        description="The most tokens that the model may write in one reply, with its thinking.",
+    )
     thinking: Annotated[
         Literal["", "adaptive", "disabled"],
         Labels({"": "---------", "adaptive": "adaptive", "disabled": "off"}),
@@ -173,7 +234,11 @@ class ToolOptions(AgentOptions):
                 "sandbox_only": "sandbox only: todos and execute_in_sandbox",
             }
         ),
-    ] = "full"
+    ] = Field(
+        default="full",
+        description="The set of tools. sandbox_only: the agent works only with commands in the "
+        "sandbox.",
+    )
     tools: tuple[Name, ...] | None = Field(
         default=None,
         description='Names of the tools it may use, as ["ls", "read_file"]. Empty or left out: '
@@ -233,7 +298,11 @@ class SandboxOptions(AgentOptions):
     network: Annotated[
         Literal["none", "allowlist", "full"],
         Labels({"none": "none", "allowlist": "allow-list", "full": "any public address"}),
-    ] = "none"
+    ] = Field(
+        default="none",
+        description="The network of commands in the sandbox. allowlist: only the hosts of "
+        "allowed_hosts. full: any public address.",
+    )
     allowed_hosts: tuple[Name, ...] = Field(
         default=(),
         description='The entries of the allow-list, for example ["pypi.org", "*.example.org", '
@@ -276,7 +345,11 @@ class LimitOptions(AgentOptions):
     title = "Limits of a run"
     listed = ["max_turns", "max_seconds"]
 
-    max_turns: Positive = 500
+    max_turns: Positive = Field(
+        default=500,
+        description="The most turns (model calls with their tool calls) of one run. A run that "
+        "reaches it fails.",
+    )
     max_seconds: Count | None = Field(
         default=None, description="Wall time of one run. Empty: no limit."
     )

@@ -58,7 +58,7 @@ class ServerSettings(FeatureSettings):
     """Origins of forms and WebSockets behind a proxy, like `https://vel.example.org`."""
     CORS_ORIGINS: Annotated[tuple[str, ...], About(parse=origins, expected=_ORIGINS)] = ()
     """Origins whose pages may use the REST API with a token, like `https://app.example.org`
-    ([pages of another origin](rest-api.md#pages-of-another-origin))."""
+    ([pages of another origin](rest-api.md#cross-origin-requests))."""
     HTTPS: bool = False
     """A proxy in front speaks TLS and sets `X-Forwarded-Proto`."""
     HSTS_SECONDS: Annotated[int, About(unit="seconds", at_least=0)] = 0

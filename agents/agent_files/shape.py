@@ -28,26 +28,50 @@ no secrets, no owner, and no definitions of databases and groups."""
 class Identity(BaseModel):
     """The name and description of an agent."""
 
-    name: str = Field(min_length=1, max_length=100)
-    slug: str = Field(pattern=r"^[-a-zA-Z0-9_]{1,100}$")
-    description: str = ""
-    is_active: bool = True
+    name: str = Field(
+        min_length=1, max_length=100, description="The name that people see, such as Weekly report."
+    )
+    slug: str = Field(
+        pattern=r"^[-a-zA-Z0-9_]{1,100}$",
+        description="The unique name for commands and addresses, such as weekly-report. An import "
+        "changes the agent with this slug, or creates it.",
+    )
+    description: str = Field(
+        default="", description="What the agent does, for the people who choose an agent."
+    )
+    is_active: bool = Field(
+        default=True, description="Off: the agent is archived and can start no runs."
+    )
 
 
 class Rows(BaseModel):
     """The groups that approve its calls, and the people who can use it."""
 
-    approver_groups: tuple[Name, ...] = ()
-    everyone: bool = False
-    mcp_tool: bool = False
-    groups: tuple[Name, ...] = ()
+    approver_groups: tuple[Name, ...] = Field(
+        default=(),
+        description="Members of these groups decide the approval requests of its runs.",
+    )
+    everyone: bool = Field(
+        default=False, description="Every signed-in user can start runs with it."
+    )
+    mcp_tool: bool = Field(
+        default=False,
+        description="Users of the agent can also call it as a tool from an MCP client "
+        "(docs/guides/mcp.md).",
+    )
+    groups: tuple[Name, ...] = Field(
+        default=(), description="Members of these groups can start runs with it."
+    )
 
 
 @lru_cache(maxsize=1)
 def file_class() -> type[BaseModel]:
     """Return the class of a file: the agent's identity, its options and its rows."""
     # Pydantic needs only annotations, and type checkers cannot know these names.
-    fields: dict[str, Any] = {relation.name: (_rows_of(relation), ()) for relation in relations()}
+    fields: dict[str, Any] = {
+        relation.name: (_rows_of(relation), Field(default=(), description=relation.help_text))
+        for relation in relations()
+    }
     of_relations = create_model("Relations", **fields)
     # The order of fields in pydantic starts with the last base.
     bases = (Rows, of_relations, definition_class(), Identity)

@@ -24,7 +24,7 @@ class UnknownName(SetupError, ValueError):
 class RunFailed(AgentError):
     """The run ended without an answer.
 
-    `code` is an error code in docs/reference/rest-api.md, for example `limit_turns`.
+    `code` is the reason, for example `limit_turns`. docs/guides/python.md lists the codes.
 
     >>> look = {"tool_calls": [("ls", {})]}
     >>> agent = create_deep_agent(scripted_model([look, look]), sandbox=False, max_steps=1)

@@ -24,7 +24,7 @@ class UploadSettings(FeatureSettings):
     UPLOAD_FILES: Count = 100
     """The maximum number of files that people can upload to one thread."""
     UPLOAD_TYPES: tuple[str, ...] = ("text", "data", "office", "pdf", "image", "archive")
-    """Kinds of files that are [accepted](../guides/uploads.md#what-is-taken). `other` accepts all
+    """Kinds of files that are [accepted](../guides/uploads.md#accepted-files). `other` accepts all
     the rest as bytes."""
     DOCUMENTS_TOOLBOX: str = "documents"
     """The toolbox whose Python reads [office files, PDFs and

@@ -14,4 +14,4 @@ class SecretSettings(FeatureSettings):
         tuple[str, ...], About(is_secret=True, default="Django's `SECRET_KEY` and its fallbacks")
     ] = ()
     """Keys that encrypt stored secrets, such as the URLs of [databases](../guides/databases.md).
-    The first encrypts, all decrypt ([rotation](../guides/databases.md#keys))."""
+    The first encrypts, all decrypt ([rotation](../guides/databases.md#encryption-keys))."""

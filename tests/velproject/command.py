@@ -161,7 +161,7 @@ class Terminal:
         self.shown = ""
         self._read_so_far = 0
         self._forked: Forked | None = None
-        env = vel.env(TERM="xterm", COLUMNS="120", **environment)
+        env = vel.env(**{"TERM": "xterm", "COLUMNS": "120", **environment})
         if fresh or not can_fork(arguments, {**vel.environment, **environment}):
             self.pid, self._fd = pty.fork()
             if self.pid == 0:

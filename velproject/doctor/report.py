@@ -163,14 +163,14 @@ def check_sandbox() -> Iterator[Finding]:
             f"bubblewrap {report.bwrap_version}, seccomp {report.seccomp_architecture}",
         )
         kept = ", ".join(f"{limit.limit} ({limit.by})" for limit in report.limits)
-        yield Finding("its limits", Level.OK, kept)
+        yield Finding("sandbox limits", Level.OK, kept)
         for limit in report.limits:
             if not limit.firm:
-                yield Finding("its limits", Level.NOTE, limit.weakness, limit.advice)
+                yield Finding("sandbox limits", Level.NOTE, limit.weakness, limit.advice)
     for warning in report.warnings:
         yield Finding("sandbox", Level.NOTE, warning)
     if report.python is not None:
-        yield Finding("python in it", Level.OK, str(report.python))
+        yield Finding("sandbox python", Level.OK, str(report.python))
 
 
 def check_toolboxes() -> Iterator[Finding]:

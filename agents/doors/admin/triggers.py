@@ -102,7 +102,7 @@ class TriggerAdmin(SealedAdmin):
     def pause(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self._enable(request, queryset, enabled=False)
 
-    @admin.action(description="Go on", permissions=["change"])
+    @admin.action(description="Resume", permissions=["change"])
     def go_on(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self._enable(request, queryset, enabled=True)
 
@@ -113,7 +113,7 @@ class TriggerAdmin(SealedAdmin):
             except ServiceError as error:
                 self.report(request, f"{visible(row.name)}: {error.message}", failed=True)
                 continue
-            self.report(request, f"{visible(row.name)}: {'goes on' if enabled else 'paused'}.")
+            self.report(request, f"{visible(row.name)}: {'resumed' if enabled else 'paused'}.")
 
     def owned(self, request: HttpRequest, row: Any) -> Any:
         """Set the owner of a new row to the current user, unless a superuser selected one."""

@@ -20,8 +20,12 @@ class FallbackModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    provider: str = Field(min_length=1, max_length=50)
-    model: str = Field(min_length=1, max_length=200)
+    provider: str = Field(
+        min_length=1, max_length=50, description="The name of the provider, such as anthropic."
+    )
+    model: str = Field(
+        min_length=1, max_length=200, description="The name of the model at this provider."
+    )
 
 
 class FallbackOptions(AgentOptions):

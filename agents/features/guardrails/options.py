@@ -24,9 +24,19 @@ class RetryRule(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tool: str = Field(min_length=1, max_length=200)
-    attempts: int = Field(ge=2, le=10)
-    backoff: float = Field(default=1.0, ge=0, le=60)
+    tool: str = Field(
+        min_length=1, max_length=200, description="The name of a tool, or a pattern with *."
+    )
+    attempts: int = Field(
+        ge=2, le=10, description="The largest number of attempts, with the first one."
+    )
+    backoff: float = Field(
+        default=1.0,
+        ge=0,
+        le=60,
+        description="Seconds before the second attempt. Each further pause is twice as long, up to "
+        "a minute.",
+    )
 
 
 class GuardrailOptions(AgentOptions):

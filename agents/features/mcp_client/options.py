@@ -26,8 +26,8 @@ class McpServerFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    server: Name
-    tools: list[Name]
+    server: Name = Field(description="The slug of the server.")
+    tools: list[Name] = Field(description="Names of its tools that the agent has.")
 
 
 def _check_entry(entry: Any) -> Any:

@@ -76,11 +76,11 @@ def pause(schedule_id: str) -> None:
     _enable(schedule_id, False)
 
 
-@schedules.command("go-on")
+@schedules.command("resume")
 @click.argument("schedule_id", metavar="SCHEDULE")
 @with_database
-def go_on(schedule_id: str) -> None:
-    """Continue from now on, without the times missed during the pause."""
+def resume(schedule_id: str) -> None:
+    """Resume a paused schedule, without the times that it missed."""
     _enable(schedule_id, True)
 
 

@@ -83,7 +83,7 @@ def _act(request: PersonRequest, found: Schedule) -> HttpResponse:
             messages.success(request, "Paused.")
         case "go_on":
             enable_schedule(found.pk, True, by=user)
-            messages.success(request, "It goes on.")
+            messages.success(request, "Resumed.")
         case "delete":
             delete_schedule(found.pk, by=user)
             messages.success(request, visible(f"{found.name} was deleted; its runs stay."))

@@ -26,6 +26,7 @@ MAX_SUBAGENTS = 50
 class Subagents(OwnRows):
     name = "subagents"
     title = "Subagents"
+    help_text = "The subagents to which it can delegate, in addition to the general one."
     item = SubagentSpec
 
     def copied(self, agent: Agent) -> list[Subagent]:

@@ -35,9 +35,11 @@ INTRODUCTION = (
 )
 OTHERWISE = (
     "I am the offline scripted model; no language model is asked, so I cannot work on this. I can "
-    "only run the demo: `vel demo` starts it. For a real model set ANTHROPIC_API_KEY, or "
-    "ANTHROPIC_BASE_URL for a local server that speaks the Messages API; or let the agent, or "
-    "VEL_PROVIDER, name `openai` or `google`, and set its key or base URL. You said:\n\n"
+    "only run the demo: choose **Run the demo** on the home page, or enter `vel demo` in a "
+    "terminal.\n\n"
+    "To use a real model, stop Vel, set ANTHROPIC_API_KEY, and start it again. The page *Install "
+    "Vel* of the documentation names the variables for other models and for your own server. You "
+    "said:\n\n"
 )
 STEPS = (
     "Look at the data",
@@ -97,7 +99,8 @@ def _gave_up(problem: str) -> str:
     return (
         f"I stop here, and the task is not done: {problem}\n\n"
         "The offline scripted model cannot find a way around this. `vel doctor` says whether this "
-        "machine has a working sandbox; `vel demo` starts the demo with its data in place."
+        "machine has a working sandbox. **Run the demo** on the home page, or `vel demo` in a "
+        "terminal, starts the demo with its data in place."
     )
 
 

@@ -121,10 +121,12 @@ def watch(as_json: bool, **wanted: Any) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if console.is_terminal and not as_json:
-            with Live(as_table(_waiting(kept)), console=console, auto_refresh=False) as live:
+            with Live(
+                as_table(_waiting(kept), console.width), console=console, auto_refresh=False
+            ) as live:
                 while True:
                     time.sleep(POLL_SECONDS)
-                    live.update(as_table(_waiting(kept)), refresh=True)
+                    live.update(as_table(_waiting(kept), console.width), refresh=True)
         _tell_changes(kept, as_json=as_json)
     except KeyboardInterrupt:
         return OK
@@ -206,8 +208,8 @@ def columns(request: ApprovalRequest) -> tuple[str | Text, ...]:
     )
 
 
-def as_table(requests: Iterable[ApprovalRequest]) -> Table:
-    return table_of(_HEADS, map(columns, requests))
+def as_table(requests: Iterable[ApprovalRequest], width: int) -> Table:
+    return table_of(_HEADS, map(columns, requests), width=width)
 
 
 @approvals.command("show")

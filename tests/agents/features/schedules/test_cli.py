@@ -62,7 +62,7 @@ def test_a_schedule_is_paused_resumed_and_run(capsys: Output) -> None:
     run = Run.objects.get()
     assert capsys.readouterr().out == f"{run.pk}\n"
     assert (run.trigger, last(mine).reason) == (mine.pk, "by_hand")
-    call("schedules", "go-on", mine.pk)
+    call("schedules", "resume", mine.pk)
     mine.refresh_from_db()
     assert capsys.readouterr().out == f"{mine.pk}: {mine.due_at:%Y-%m-%d %H:%M} UTC\n"
 
@@ -94,7 +94,7 @@ def test_an_invalid_schedule_is_not_resumed() -> None:
     mine = make_schedule(local_user())
     Schedule.objects.update(time_zone="Asia/Nowhere", is_enabled=False)
     with pytest.raises(InvalidRequest, match="time_zone"):
-        call("schedules", "go-on", mine.pk)
+        call("schedules", "resume", mine.pk)
     assert not Schedule.objects.get().is_enabled
 
 

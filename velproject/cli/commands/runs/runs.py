@@ -19,7 +19,7 @@ with late_imports:
     from django.utils import timezone
     from rich.text import Text
 
-    from agents.doors.cli.console import print_table
+    from agents.doors.cli.console import new_console, print_table
     from agents.doors.cli.local_user import local_user
     from agents.models import Message, MessageRole, Run
     from agents.selectors.disk_space import waiting_for_space
@@ -28,6 +28,8 @@ with late_imports:
     from agents.states import RunStatus
 
 _STYLES = {"completed": "green", "failed": "red", "waiting": "yellow", "running": "cyan"}
+_WIDE = 100
+"""From this number of columns, a terminal shows the number of subagents, too."""
 
 
 @click.group(short_help="List, show, cancel and resume runs.")
@@ -69,20 +71,24 @@ def list_runs(
     if not rows:
         print('No runs yet. Start one: vel "write a haiku into haiku.txt"', file=sys.stderr)
         return
+    console = new_console()
+    is_narrow = console.is_terminal and console.width < _WIDE
+    counts = [] if is_narrow else ["SUBAGENTS"]
     print_table(
-        ("RUN", *(["THREAD"] if threads else []), "STATUS", "AGENT", "SUBAGENTS", "AGE", "TASK"),
+        ("RUN", *(["THREAD"] if threads else []), "STATUS", "AGENT", *counts, "AGE", "TASK"),
         (
             (
                 run.id,
                 *([run.thread_id] if threads else []),
                 Text(status_words(run), style=_STYLES.get(run.status, "")),
                 Text(one_line(run.spec["slug"], 30)),
-                str(run.child_count or ""),
+                *([] if is_narrow else [str(run.child_count or "")]),
                 age(run),
                 Text(one_line(tasks[run.pk], 60)),
             )
             for run in rows
         ),
+        shorten=("AGENT",),
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.velproject.command import Vel, say
+from tests.velproject.command import Terminal, Vel, say
 from velproject.cli.commands.runs.display import Display
 
 ECHO = ["--provider", "scripted", "--model", "echo"]
@@ -24,6 +25,21 @@ def test_show_prints_the_output_of_the_run(vel: Vel) -> None:
     assert shown.stdout == "Looking.\nNothing here.\n"
     assert "> look" in shown.stderr
     assert "• ls" in shown.stderr
+
+
+def test_ids_and_statuses_are_whole_on_a_terminal_of_80_columns(vel: Vel) -> None:
+    flags = [*ECHO, "--approve", "ls", *vel.script(say("", ("ls", {"path": "."})))]
+    task = "count the words of all the files that are here, and of those below, one after another"
+    assert vel(*flags, task).returncode == 3
+    (run,) = vel.runs()
+    terminal = Terminal(vel, "runs", "list", COLUMNS="80")
+    assert terminal.finish() == 0
+    shown = re.sub("\x1b\\[[0-9;]*m", "", terminal.shown)
+    heads, row = (line.rstrip() for line in shown.splitlines() if line.strip())
+    assert heads.split() == ["RUN", "STATUS", "AGENT", "AGE", "TASK"]
+    assert row.startswith(f"{run['id']}  waiting (approval)  ")
+    assert row.endswith("…")
+    assert len(row) <= 80
 
 
 @pytest.mark.slow
