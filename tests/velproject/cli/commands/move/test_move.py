@@ -70,6 +70,7 @@ def ordered(statements: list[str]) -> list[str]:
     return sorted(each for each in statements if each.startswith(starts))
 
 
+@pytest.mark.slow
 def test_new_rows_get_new_numbers_after_both_moves(
     old: Old, database_url: str, tmp_path: Path
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_fresh_sqlite_file_is_accepted(old: Old, tmp_path: Path) -> None:
     assert ordered(dump(str(file))) == ordered(old.dump())
 
 
+@pytest.mark.slow
 def test_the_search_for_skills_works_after_the_moves(
     old: Old, database_url: str, tmp_path: Path
 ) -> None:
@@ -131,6 +133,7 @@ def test_a_move_that_fails_late_leaves_an_empty_target(old: Old, database_url: s
     assert tables_of(database_url) == []
 
 
+@pytest.mark.slow
 def test_a_watcher_on_the_new_database_gets_all_events(
     old: Old, database_url: str, tmp_path: Path
 ) -> None:

@@ -134,7 +134,7 @@ def fill(file: Path, random: Random) -> list[str]:
     return left_out
 
 
-@pytest.mark.slow_cases
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_random_rows_of_every_model_stay_equal(vel: Vel, prepared: str, seed: int) -> None:
     left_out = fill(vel.data / "vel.sqlite3", Random(seed))
