@@ -119,7 +119,10 @@ def tables() -> list[Table]:
 
 
 def _in_order(found: dict[str, type[models.Model]]) -> Iterator[type[models.Model]]:
-    """Yield the models after those that they refer to. In a circle, one of them is first."""
+    """Yield the models after those that all of their rows refer to.
+
+    Only references that can be empty form circles. Both databases check them at the end.
+    """
     seen: set[str] = set()
 
     def visit(model: type[models.Model]) -> Iterator[type[models.Model]]:
@@ -128,7 +131,7 @@ def _in_order(found: dict[str, type[models.Model]]) -> Iterator[type[models.Mode
             return
         seen.add(name)
         for field in model._meta.local_concrete_fields:
-            if isinstance(field, models.ForeignKey):
+            if isinstance(field, models.ForeignKey) and not field.null:
                 yield from visit(field.remote_field.model)
         yield model
 

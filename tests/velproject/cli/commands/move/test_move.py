@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
+from agents.doors.cli.local_user import account_name
+from tests.support.hang import HANG
+from tests.support.site import Site
 from tests.velproject.cli.commands.move.databases import WHOLE, Old, asked, dump, tables_of
 from tests.velproject.command import say
 
@@ -66,6 +70,7 @@ def ordered(statements: list[str]) -> list[str]:
     return sorted(each for each in statements if each.startswith(starts))
 
 
+@pytest.mark.slow
 def test_new_rows_get_new_numbers_after_both_moves(
     old: Old, database_url: str, tmp_path: Path
 ) -> None:
@@ -103,6 +108,7 @@ def test_a_fresh_sqlite_file_is_accepted(old: Old, tmp_path: Path) -> None:
     assert ordered(dump(str(file))) == ordered(old.dump())
 
 
+@pytest.mark.slow
 def test_the_search_for_skills_works_after_the_moves(
     old: Old, database_url: str, tmp_path: Path
 ) -> None:
@@ -125,3 +131,26 @@ def test_a_move_that_fails_late_leaves_an_empty_target(old: Old, database_url: s
     assert "refers to a row that does not exist" in line
     assert "agents_message" in line
     assert tables_of(database_url) == []
+
+
+@pytest.mark.slow
+def test_a_watcher_on_the_new_database_gets_all_events(
+    old: Old, database_url: str, tmp_path: Path
+) -> None:
+    events = "SELECT seq, type FROM agents_runevent WHERE run_id = '{}' ORDER BY seq"
+    before = old.rows(events.format(old.ended))
+    assert old.move(database_url).returncode == 0
+    site = Site(old.vel.data, database_url)
+    try:
+        token = site.do("make_token", user=account_name(), scopes=["read"])
+        site.start_server()
+        request = Request(
+            f"{site.url}/api/v1/runs/{old.ended}/events/stream?after=0",
+            headers={"Authorization": f"Bearer {token}", "Accept": "text/event-stream"},
+        )
+        with urlopen(request, timeout=HANG) as stream:
+            found = [line.decode() for line in stream if line.startswith(b"id:")]
+    finally:
+        site.close()
+    assert [int(line.removeprefix("id:")) for line in found] == [seq for seq, _ in before]
+    assert [seq for seq, _ in before] == list(range(1, len(before) + 1))

@@ -76,6 +76,25 @@ def test_a_target_with_other_tables_or_rows_is_refused(old: Old, prepared: str) 
 
 
 @pytest.mark.postgresql
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [("NEW.content = NEW.content || 'x'; RETURN NEW", "values"), ("RETURN NULL", "rows")],
+)
+def test_a_copy_that_differs_is_rolled_back(old: Old, prepared: str, does: str, says: str) -> None:
+    with psycopg.connect(prepared) as database:
+        database.execute(
+            f"CREATE FUNCTION spoil() RETURNS trigger AS $$BEGIN {does}; END$$ LANGUAGE plpgsql"
+        )
+        database.execute(
+            "CREATE TRIGGER spoil BEFORE INSERT ON agents_message FOR EACH ROW"
+            " EXECUTE FUNCTION spoil()"
+        )
+    assert f"agents_message has other {says} after the copy" in old.refused(prepared)
+    assert asked(prepared, "SELECT count(*) FROM agents_run") == [(0,)]
+    assert asked(prepared, "SELECT count(*) FROM auth_permission") != [(0,)]
+
+
+@pytest.mark.postgresql
 def test_a_role_that_may_not_create_tables_gets_the_statement_for_it(old: Old, role: str) -> None:
     line = old.refused(role)
     assert "may not create tables in the schema public" in line
