@@ -67,6 +67,7 @@ def table_of(
         cut = max(0, min(excess, widths[at] - max(_SHORTEST, cell_len(heads[at]))))
         widths[at] -= cut
         excess -= cut
+    shown.width = sum(widths) + _GAP * (len(heads) - 1)
     for head, wide in zip(heads, widths, strict=True):
         shown.add_column(head, no_wrap=True, overflow="ellipsis", width=wide)
     for row in cells:

@@ -61,6 +61,10 @@ _FILTERS = [
     click.option("--expiring", is_flag=True, help="Only those that expire, the next one first."),
 ]
 _HEADS = ("REQUEST", "AGENT", "RUN", "STATUS", "AGE", "EXPIRES", "TOOL", "INPUT")
+_ONLY_WIDE = ("RUN", "EXPIRES")
+"""Columns that only wide terminals show. `vel approvals show` has their values."""
+_WIDE = 120
+"""The smallest width of a wide terminal, in columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,9 @@ def list_approvals(as_json: bool, status: str | None, decided_too: bool, **wante
     if not rows:
         print("Nothing waits for you.", file=sys.stderr)
         return
-    print_table(_HEADS, map(columns, rows))
+    console = new_console()
+    is_narrow = console.is_terminal and console.width < _WIDE
+    print_table(*_table_parts(rows, is_narrow=is_narrow), shorten=("TOOL", "AGENT"))
 
 
 @approvals.command("watch")
@@ -209,7 +215,17 @@ def columns(request: ApprovalRequest) -> tuple[str | Text, ...]:
 
 
 def as_table(requests: Iterable[ApprovalRequest], width: int) -> Table:
-    return table_of(_HEADS, map(columns, requests), width=width)
+    """Return a table of requests for a terminal of `width` columns."""
+    heads, rows = _table_parts(requests, is_narrow=width < _WIDE)
+    return table_of(heads, rows, width=width, shorten=("TOOL", "AGENT"))
+
+
+def _table_parts(
+    requests: Iterable[ApprovalRequest], *, is_narrow: bool
+) -> tuple[list[str], list[list[str | Text]]]:
+    kept = [at for at, head in enumerate(_HEADS) if not (is_narrow and head in _ONLY_WIDE)]
+    rows = [columns(request) for request in requests]
+    return [_HEADS[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
 
 @approvals.command("show")

@@ -33,3 +33,9 @@ def test_the_last_column_is_shortened_first(width: int, agent: str, task: str) -
     line = shown(width)[1]
     assert line == f"{ID}  waiting (approval)  {agent}  {task}"
     assert len(line) <= width
+
+
+def test_ids_stay_whole_if_the_table_is_wider_than_the_terminal() -> None:
+    line = shown(30)[1]
+    assert line.startswith(f"{ID}  waiting (approval)  ")
+    assert line.endswith("…")

@@ -40,6 +40,15 @@ def test_ids_and_statuses_are_whole_on_a_terminal_of_80_columns(vel: Vel) -> Non
     assert row.startswith(f"{run['id']}  waiting (approval)  ")
     assert row.endswith("…")
     assert len(row) <= 80
+    (request,) = vel.requests()
+    terminal = Terminal(vel, "approvals", "list", COLUMNS="80")
+    assert terminal.finish() == 0
+    shown = re.sub("\x1b\\[[0-9;]*m", "", terminal.shown)
+    heads, row = (line.rstrip() for line in shown.splitlines() if line.strip())
+    assert heads.split() == ["REQUEST", "AGENT", "STATUS", "AGE", "TOOL", "INPUT"]
+    assert row.startswith(f"{request['id']}  ")
+    assert "  pending  " in row
+    assert len(row) <= 80
 
 
 @pytest.mark.slow
