@@ -21,7 +21,6 @@ from django.core.management import CommandError
 from django.db import connections
 
 from agents.features.installed import installed_features
-from agents.kernel.database_url import sqlite_database
 from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.settings import declarations, forget, read_environment
 from agents.sdk.environment.places import (
@@ -31,6 +30,7 @@ from agents.sdk.environment.places import (
 )
 from agents.sdk.environment.template import begin_with_template, keep_as_template
 from agents.sdk.errors import SetupError
+from agents.settings.data import sqlite_database
 from sandbox.directories.removal import remove_tree
 
 with lazy_modules:

@@ -24,8 +24,8 @@ from agents.features.operations.database_move.tables import (
     tables,
 )
 from agents.features.removal import leftovers
-from agents.kernel.database_url import database
 from agents.settings import DataSettings, MachineSettings
+from agents.settings.data import database
 
 _SIDES: dict[str, type[Side]] = {
     "django.db.backends.sqlite3": SqliteSide,
