@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.sdk.environment.places import data_dir, make_private_directory, secret_key
-from agents.settings.database_url import database
+from agents.settings.data import database
 
 __all__ = [
     "data_dir",

@@ -30,7 +30,7 @@ from agents.sdk.environment.places import (
 )
 from agents.sdk.environment.template import begin_with_template, keep_as_template
 from agents.sdk.errors import SetupError
-from agents.settings.database_url import sqlite_database
+from agents.settings.data import sqlite_database
 from sandbox.directories.removal import remove_tree
 
 with lazy_modules:

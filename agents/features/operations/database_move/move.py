@@ -25,7 +25,7 @@ from agents.features.operations.database_move.tables import (
 )
 from agents.features.removal import leftovers
 from agents.settings import DataSettings, MachineSettings
-from agents.settings.database_url import database
+from agents.settings.data import database
 
 _SIDES: dict[str, type[Side]] = {
     "django.db.backends.sqlite3": SqliteSide,

@@ -17,7 +17,7 @@ from agents.features.operations.database_move.errors import MoveRefused
 from agents.features.operations.database_move.postgresql import PostgresqlSide
 from agents.features.operations.database_move.sqlite import SqliteSide
 from agents.features.operations.database_move.tables import tables
-from agents.kernel.database_url import database
+from agents.settings.data import database
 from tests.support.migrated import copy_sqlite
 
 ADD = "INSERT INTO agents_backgroundjob (name, due_at) VALUES ('other', 1)"
