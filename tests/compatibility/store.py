@@ -36,16 +36,19 @@ def documents() -> dict[str, Any]:
     """Return the documents of this version by the name of their file. Django must be set up."""
     from django.db.migrations.loader import MigrationLoader
 
+    import vel
     from agents.agent_files.shape import agent_schema
     from agents.api.schema_document import document_at
     from agents.events.event_docs import generated_files
     from docs_tools.reference import ROOT
+    from tests.compatibility.python_api import describe
 
     catalogue = generated_files(ROOT)[ROOT / "docs/reference/events.schema.json"]
     return {
         "openapi.json": without_texts(document_at("/api/v1")),
         "events.schema.json": without_texts(json.loads(catalogue)),
         "agent.schema.json": without_texts(agent_schema()),
+        "python.json": describe({name: getattr(vel, name) for name in vel.__all__}),
         "defaults.json": defaults(),
         "migrations.json": sorted(
             f"{app}.{name}" for app, name in MigrationLoader(None).graph.nodes

@@ -11,7 +11,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from agents.features.operations.upgrades.changed_defaults import CHANGED_DEFAULTS
 from agents.features.operations.upgrades.rolling import breaks_old_processes
-from tests.compatibility import documents
+from tests.compatibility import documents, python_api
 from tests.compatibility.changelog import unannounced
 from tests.compatibility.schemas import Break
 from tests.compatibility.store import documents as current_documents
@@ -36,6 +36,7 @@ def current() -> dict[str, Any]:
         ("openapi.json", documents.rest_api),
         ("events.schema.json", documents.events),
         ("agent.schema.json", documents.agent_file),
+        ("python.json", python_api.compare),
     ],
 )
 def test_each_breaking_change_is_in_the_changelog(

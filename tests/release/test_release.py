@@ -20,17 +20,21 @@ from pathlib import Path
 import pytest
 
 from release_tools.build import pinned_packages
+from tests.chaos.conftest import directory
 from tests.support.previous import git
+
+__all__ = ["directory"]
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN = ("PYTHONPATH", "DJANGO_SETTINGS_MODULE", "VEL_DATA_DIR", "DATABASE_URL", "PYTHONHASHSEED")
+OWN = ("PYTHON", "DJANGO_", "VEL_", "DATABASE_URL", "VIRTUAL_ENV")
 
 
 def environment(**more: str) -> dict[str, str]:
     """Return the environment without the variables of the tests."""
-    return {**{name: value for name, value in os.environ.items() if name not in OWN}, **more}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
+    return {**kept, **more}
 
 
 def run(*words: str | Path, cwd: Path, umask: int = 0o022, **more: str) -> str:
@@ -152,11 +156,8 @@ def test_the_wheel_has_the_code_and_the_templates_and_no_tests(wheel: Path) -> N
     assert any(name.startswith("velproject/templates/") for name in names)
 
 
-def try_it(vel: Path, directory: Path) -> None:
+def try_it(vel: Path, data: Path) -> None:
     """Use an installed command: its version, a run of the offline model, and the upgrade check."""
-    data = directory / "data"
-    data.mkdir()
-    data.chmod(0o711)
     place = {"VEL_DATA_DIR": str(data)}
     assert run(vel, "--version", cwd=data, **place).startswith("vel ")
     answer = run(
@@ -168,15 +169,17 @@ def try_it(vel: Path, directory: Path) -> None:
     run(vel, "upgrade", "--check", cwd=data, **place)
 
 
-def test_uv_tool_install_gives_a_working_command(wheel: Path, tmp_path: Path) -> None:
+def test_uv_tool_install_gives_a_working_command(
+    wheel: Path, tmp_path: Path, directory: Path
+) -> None:
     places = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
     uv = Path(sys.executable).parent / "uv"
     run(uv, "tool", "install", "--python", sys.executable, wheel, cwd=tmp_path, **places)
-    try_it(tmp_path / "bin/vel", tmp_path)
+    try_it(tmp_path / "bin/vel", directory)
 
 
-def test_pipx_install_gives_a_working_command(wheel: Path, tmp_path: Path) -> None:
+def test_pipx_install_gives_a_working_command(wheel: Path, tmp_path: Path, directory: Path) -> None:
     places = {"PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
     uv = Path(sys.executable).parent / "uv"
     run(uv, "tool", "run", "pipx", "install", wheel, cwd=tmp_path, **places)
-    try_it(tmp_path / "bin/vel", tmp_path)
+    try_it(tmp_path / "bin/vel", directory)
