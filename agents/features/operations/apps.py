@@ -7,4 +7,6 @@ class OperationsConfig(FeatureConfig):
     verbose_name = "Operations"
     order = 1000
     requires = ("agents",)
-    commands = {}
+    commands = {
+        "service": "Run Vel as a service of systemd.",
+    }

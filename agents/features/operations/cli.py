@@ -4,4 +4,6 @@ from __future__ import annotations
 
 import click
 
-COMMANDS: tuple[click.Command, ...] = ()
+from agents.features.operations.service.cli import service
+
+COMMANDS: tuple[click.Command, ...] = (service,)
