@@ -214,7 +214,7 @@ def uninstall(run: Run, *, root: Path = Path("/")) -> list[str]:
 def run_program(command: Sequence[str]) -> None:
     """Run `command`. Raises `CliError` with the first line of its errors."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise CliError(f"{command[0]} is not installed.", exit_code=FAILED) from None
     if done.returncode:

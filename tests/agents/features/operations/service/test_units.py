@@ -157,7 +157,7 @@ def test_a_linked_environment_file_is_refused(tmp_path: Path, link: object) -> N
     target.write_text("")
     target.chmod(0o644)
     link(tmp_path / "vel.env", target)  # type: ignore[operator]
-    with pytest.raises(CliError, match="link|plain"):
+    with pytest.raises(CliError, match=r"link|plain"):
         write_environment(tmp_path / "vel.env", "")
     assert target.stat().st_mode & 0o777 == 0o644
 
