@@ -9,5 +9,6 @@ class OperationsConfig(FeatureConfig):
     requires = ("agents",)
     commands = {
         "database": "Move the database of Vel itself.",
+        "service": "Run Vel as a service of systemd.",
         "upgrade": "Show what to know before an upgrade.",
     }

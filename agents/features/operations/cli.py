@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from agents.features.operations.database_move.cli import database
+from agents.features.operations.service.cli import service
 from agents.features.operations.upgrades.cli import upgrade
 
-COMMANDS: tuple[click.Command, ...] = (database, upgrade)
+COMMANDS: tuple[click.Command, ...] = (database, service, upgrade)

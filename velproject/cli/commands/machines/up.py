@@ -57,7 +57,30 @@ def up(host: str, port: int, workers: int | None, grace: float, persist: Path | 
             become_supervisor(bound, grace)
 
 
+FIRST_PASSED_FD = 3
+"""The first file descriptor that systemd passes (sd_listen_fds(3))."""
+
+
+def passed_socket() -> socket.socket | None:
+    """Return the listening socket that systemd has passed to this process, or None.
+
+    The variables of systemd are removed: they must not reach other processes.
+    """
+    pid, count = os.environ.pop("LISTEN_PID", ""), os.environ.pop("LISTEN_FDS", "")
+    os.environ.pop("LISTEN_FDNAMES", None)
+    if pid != str(os.getpid()):
+        return None
+    if count != "1":
+        raise CliError(f"systemd passed {count} sockets. Expected one.", exit_code=FAILED)
+    bound = socket.socket(fileno=FIRST_PASSED_FD)
+    if not bound.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        raise CliError("systemd passed a socket that does not listen.", exit_code=FAILED)
+    return bound
+
+
 def listening_socket(host: str, port: int) -> socket.socket:
+    if (passed := passed_socket()) is not None:
+        return passed
     try:
         return listen(host, port)
     except OSError as error:

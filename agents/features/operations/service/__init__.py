@@ -1,0 +1,1 @@
+"""The service of systemd, and the support bundle."""

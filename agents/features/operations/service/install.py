@@ -1,0 +1,228 @@
+"""Installing and removing the units. Everything is checked before the first change."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from agents.doors.cli.errors import FAILED, CliError
+from agents.features.operations.service.units import (
+    ACCOUNT,
+    ENVIRONMENT_FILE,
+    MARK,
+    STATE,
+    Plan,
+    Role,
+    environment_of,
+    files_of,
+    service_of,
+    to_enable,
+)
+
+Run = Callable[[Sequence[str]], None]
+"""Runs a program. Raises `CliError` if it fails."""
+
+CREATE_ACCOUNT = (
+    "useradd", "--system", "--user-group", "--home-dir", STATE, "--no-create-home",
+    "--shell", "/usr/sbin/nologin", ACCOUNT,
+)  # fmt: skip
+_PLAIN_PATH = re.compile(r"/[A-Za-z0-9_./+-]+")
+_LISTEN = re.compile(r"(?:[0-9.]+|\[[0-9A-Fa-f:.]+\]):([1-9][0-9]{0,4})")
+_HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # noqa: S108
+"""Directories that the service does not see."""
+_FIRST_PERSON = 1000
+"""The accounts of people start with this uid."""
+
+
+def refuse_without_systemd(root: Path = Path("/")) -> None:
+    """Raise `CliError` if this machine was not booted with systemd."""
+    if not (root / "run/systemd/system").is_dir():
+        raise CliError(
+            "This machine does not run systemd. Preview the units with `vel service install "
+            "--dry-run`, or start `vel up` with your own supervisor.",
+            exit_code=FAILED,
+        )
+
+
+def refuse_without_root() -> None:
+    """Raise `CliError` if this account is not root."""
+    if os.geteuid() != 0:
+        raise CliError("Only root can do this: repeat it with sudo.", exit_code=FAILED)
+
+
+def checked_listen(listen: str) -> str:
+    """Return `listen`, an address and a port. Raises `CliError` if it is something else."""
+    found = _LISTEN.fullmatch(listen)
+    if found is None or int(found[1]) > 65535:
+        raise CliError(f"Expected ADDRESS:PORT, such as 127.0.0.1:8000, got {listen!r}.")
+    return listen
+
+
+def refuse_unreachable(paths: Sequence[str]) -> None:
+    """Raise `CliError` if the service could not see one of `paths`, or a unit not name it."""
+    for path in paths:
+        for each in (path, os.path.realpath(path)):
+            if _PLAIN_PATH.fullmatch(each) is None:
+                raise CliError(
+                    f"A unit cannot name {each!r}. Install Vel in a directory with a plain name, "
+                    "such as /opt/vel.",
+                    exit_code=FAILED,
+                )
+            if any(each == one or each.startswith(one + "/") for one in _HIDDEN):
+                raise CliError(
+                    f"The service cannot see {each}. Install Python and Vel for all accounts, "
+                    "for example in /opt/vel.",
+                    exit_code=FAILED,
+                )
+
+
+def own_paths() -> tuple[str, ...]:
+    """Return the paths of the interpreter and of this Vel."""
+    return (sys.executable, sys.prefix, sys.base_prefix, str(Path(__file__)))
+
+
+def has_account() -> bool:
+    """Return whether the account exists. Raises `CliError` if it is not a system account."""
+    try:
+        found = pwd.getpwnam(ACCOUNT)
+    except KeyError:
+        return False
+    if found.pw_uid == 0 or found.pw_uid >= _FIRST_PERSON:
+        raise CliError(
+            f"The account {ACCOUNT} is not a system account (uid {found.pw_uid}). Rename it first.",
+            exit_code=FAILED,
+        )
+    return True
+
+
+def refuse_foreign_file(path: Path) -> None:
+    """Raise `CliError` if `path` exists and Vel did not write it."""
+    try:
+        kind = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(kind) or not path.read_text(errors="replace").startswith(MARK):
+        raise CliError(
+            f"{path} was not written by Vel. Move it away, and repeat the command.",
+            exit_code=FAILED,
+        )
+
+
+def write(path: Path, text: str, mode: int) -> bool:
+    """Replace `path` by `text` in one step. Return whether something has changed."""
+    if path.is_file() and not path.is_symlink() and path.read_text() == text:
+        path.chmod(mode)
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=".vel-")
+    try:
+        with os.fdopen(number, "w") as file:
+            os.fchmod(number, mode)
+            file.write(text)
+            file.flush()
+            os.fsync(number)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink()
+        raise
+    return True
+
+
+def write_environment(path: Path, text: str) -> bool:
+    """Create the environment file, which keeps its content if it exists.
+
+    Returns whether it was created. Raises `CliError` if it is a link or not a file.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return write(path, text, 0o600)
+    except OSError as error:
+        message = f"Cannot open {path} ({error.strerror}). Expected a file of root, not a link."
+        raise CliError(message, exit_code=FAILED) from None
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            raise CliError(f"{path} is not a plain file. Move it away.", exit_code=FAILED)
+        os.fchown(number, os.geteuid(), os.getegid())
+        os.fchmod(number, 0o600)
+    finally:
+        os.close(number)
+    return False
+
+
+def install(plan: Plan, run: Run, *, root: Path = Path("/")) -> list[str]:
+    """Write, enable and start the units of `plan`, and return what was done.
+
+    If a program fails, the earlier units are put back. Raises `CliError`.
+    """
+    files = {root / path.lstrip("/"): text for path, text in files_of(plan).items()}
+    for path in files:
+        refuse_foreign_file(path)
+    done: list[str] = []
+    if not has_account():
+        run(CREATE_ACCOUNT)
+        done.append(f"created the account {ACCOUNT}")
+    environment = root / ENVIRONMENT_FILE.lstrip("/")
+    if write_environment(environment, environment_of(plan.role)):
+        done.append(f"wrote {environment}")
+    earlier = {path: path.read_text() if path.exists() else None for path in files}
+    try:
+        changed = [path for path, text in files.items() if write(path, text, 0o644)]
+        done += [f"wrote {path}" for path in changed]
+        run(("systemctl", "daemon-reload"))
+        run(("systemctl", "enable", "--now", *to_enable(plan.role)))
+        if any(earlier[path] is not None for path in changed):
+            run(("systemctl", "restart", service_of(plan.role)))
+    except BaseException:
+        for path, old in earlier.items():
+            if old is None:
+                path.unlink(missing_ok=True)
+            else:
+                write(path, old, 0o644)
+        raise
+    done.append(f"started {service_of(plan.role)}")
+    return done
+
+
+def uninstall(run: Run, *, root: Path = Path("/")) -> list[str]:
+    """Stop and remove the units, and return what was done. Data and settings stay."""
+    units = root / "etc/systemd/system"
+    names = ("vel.service", "vel.socket", "vel-worker.service")
+    here = [units / name for name in names if (units / name).exists()]
+    journal = root / "etc/systemd/journald@vel.conf"
+    for path in (*here, journal):
+        refuse_foreign_file(path)
+    if here:
+        run(("systemctl", "disable", "--now", *(path.name for path in here)))
+    for path in here:
+        path.unlink()
+    journal.unlink(missing_ok=True)
+    if here:
+        run(("systemctl", "daemon-reload"))
+    return [f"removed {path}" for path in here]
+
+
+def run_program(command: Sequence[str]) -> None:
+    """Run `command`. Raises `CliError` with the first line of its errors."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise CliError(f"{command[0]} is not installed.", exit_code=FAILED) from None
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+        raise CliError(f"`{' '.join(command)}` failed: {lines[0]}", exit_code=FAILED)
+
+
+def roles_here(root: Path = Path("/")) -> list[Role]:
+    """Return the roles whose units are installed."""
+    units = root / "etc/systemd/system"
+    return [role for role in Role if (units / service_of(role)).exists()]
