@@ -28,5 +28,5 @@ class UploadSettings(FeatureSettings):
     the rest as bytes."""
     DOCUMENTS_TOOLBOX: str = "documents"
     """The toolbox whose Python reads [office files, PDFs and
-    pictures](../guides/uploads.md#markdown-beside-documents). An empty text in `VEL` switches
+    pictures](../guides/uploads.md#conversion-to-markdown). An empty text in `VEL` switches
     it off."""

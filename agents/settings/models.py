@@ -47,7 +47,7 @@ class ModelSettings(FeatureSettings):
     RETRY_BASE_SECONDS: Seconds = 1.0
     """The pause before a model call is made again. It doubles each time, up to a minute."""
     IMAGE_MODELS: tuple[str, ...] = ()
-    """Models of your own server that accept [pictures](../guides/uploads.md#pictures), if neither
+    """Models of your own server that accept [pictures](../guides/uploads.md#images), if neither
     Vel's data file nor the server declares it."""
 
 
