@@ -44,7 +44,7 @@ assert files == {}, files
 
 _PROJECT = """
 import os, sys
-sys.path.insert(0, os.environ["FOREIGN_PROJECT"])
+sys.path.insert(0, os.environ["REPOSITORY"] + "/tests/foreign_project")
 os.environ["ANTHROPIC_API_KEY"] = "a key"
 contrib = ["admin", "auth", "contenttypes", "sessions", "messages", "staticfiles"]
 INSTALLED_APPS = [*(f"django.contrib.{name}" for name in contrib), "library"]
