@@ -1,0 +1,45 @@
+"""The blocks that no test can run, by page and the start of the block, each with the reason.
+
+An empty page means all pages.
+"""
+
+from __future__ import annotations
+
+_KEY = "needs the key of a provider"
+_INSTALLS = "installs packages from an index"
+_SERVER = "needs a running server: not done yet"
+
+NOT_RUN: dict[tuple[str, str], str] = {
+    ("", "$ sudo apt-get update"): "installs system packages",
+    ("", "$ git clone ADDRESS vel\n$ python3 -m venv"): _INSTALLS,
+    ("", "$ env/bin/pip install"): _INSTALLS,
+    ("", "$ make"): "installs Vel, or runs the tests; CI runs these targets",
+    ("", "export ANTHROPIC_API_KEY=…"): _KEY,
+    ("", "ANTHROPIC_API_KEY=… vel demo"): _KEY,
+    ("", "$ .venv/bin/python -m benchmarks"): "takes minutes, and the machine must be idle",
+    ("docs/getting-started/install.md", "$ .venv/bin/pip install --editable"): _INSTALLS,
+    ("docs/guides/api-client.md", "vel schema > openapi.json"): _INSTALLS,
+    ("docs/guides/embedding.md", "$ daphne"): "tests/foreign_project runs them",
+    ("docs/guides/interop.md", "$ pip install"): _INSTALLS,
+    ("docs/guides/mcp.md", "vel toolbox create"): _INSTALLS,
+    ("docs/guides/mcp.md", "vel token create"): "needs Claude Code",
+    ("docs/guides/mcp.md", "import httpx2"): _SERVER,
+    ("docs/guides/own-directory.md", '$ vel --workspace . "Add a'): "needs a model that does it",
+    ("docs/guides/providers.md", "OPENAI_BASE_URL="): "needs a server with a model",
+    ("docs/guides/schedules-and-webhooks.md", "body="): _SERVER,
+    ("docs/guides/skills-builtin.md", "$ vel toolbox create"): _INSTALLS,
+    ("docs/guides/streams.md", "curl"): _SERVER,
+    ("docs/guides/toolboxes.md", "$ vel toolbox create"): _INSTALLS,
+    ("docs/guides/toolboxes.md", "$ vel --toolbox"): "needs a toolbox from an index",
+    ("docs/guides/uploads.md", "curl"): _SERVER,
+    ("docs/guides/uploads.md", "vel toolbox create"): _INSTALLS,
+    ("docs/operations/deploy.md", "$ curl -sI http://vel.example.org/"): "needs a proxy with HTTPS",
+    ("docs/operations/deploy.md", "$ curl -N"): "needs a proxy with HTTPS",
+    ("docs/operations/scaling.md", "export VEL_HOST"): "needs two hosts",
+    ("docs/operations/security.md", "pytest tests/attacks"): "is itself a run of the tests",
+    ("docs/operations/troubleshooting.md", "$ vel doctor"): _SERVER,
+    ("docs/reference/rest-api.md", "VEL_CORS_ORIGINS"): _SERVER,
+    ("docs/reference/rest-api.md", "curl"): _SERVER,
+    ("docs/reference/rest-api.md", "export VEL="): _SERVER,
+    ("docs/reference/rest-objects.md", "curl"): _SERVER,
+}

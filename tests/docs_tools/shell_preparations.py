@@ -1,0 +1,105 @@
+"""What the console and sh blocks of a page need before they run.
+
+`BEFORE` has commands that run first. `REPLACED` has texts of a page for which the reader puts their
+own values. A variable of `BEFORE` can be such a value.
+"""
+
+from __future__ import annotations
+
+PASSWORD = "a-long-enough-password"
+_ME = f'vel user create "$(id -un)" --admin --password-stdin <<< {PASSWORD} > /dev/null\n'
+_AGENT = f"{_ME}vel agents new data-analyst --name Writer > /dev/null\nAGENT=writer\n"
+_NEW_USER = {"create ada --admin": f"create ada --admin --password-stdin <<< {PASSWORD}"}
+_ASK = """
+echo '{"turns": [{"text": "I look.", "tool_calls": [
+  {"name": "execute", "input": {"command": "date"}}]}, {"text": "Done."}]}' > ask.json
+ask() {
+    vel --approve execute --provider scripted --model "file:$PWD/ask.json" Look > /dev/null 2>&1
+    vel approvals list --json | tail -n 1 |
+        python -c 'import json, sys; one = json.load(sys.stdin); print(one["id"], one["run"])'
+}
+read -r REQUEST RUN <<< "$(ask)"
+"""
+_MORE_REQUESTS = """
+for name in REQUEST2 REQUEST3 REQUEST4 REQUEST5; do read -r $name _ <<< "$(ask)"; done
+export EDITOR=true
+"""
+_NOTES = "echo Notes. > notes.md\n"
+
+BEFORE: dict[str, str] = {
+    "CONTRIBUTING.md": 'cp "$REPOSITORY/README.md" .\n',
+    "docs/concepts/memory.md": _AGENT + _NOTES,
+    "docs/contributing/features.md": "rm -r vel_glossary\n"
+    'cp -r "$REPOSITORY/tests/agents/features/glossary" vel_glossary\n'
+    'export PYTHONPATH="$PWD"\n',
+    "docs/getting-started/terminal.md": _ASK,
+    "docs/guides/agent-templates.md": _ME,
+    "docs/guides/command-line.md": _ASK
+    + _MORE_REQUESTS
+    + "git init -q . && echo a > a && git add a && echo b > a && mkdir project\n",
+    "docs/guides/databases.md": 'python -c \'import sqlite3; sqlite3.connect("shop.db")'
+    '.execute("create table orders (id integer)")\'\n',
+    "docs/guides/memory.md": _AGENT
+    + _NOTES
+    + "mkdir project\necho 'Use tabs.' > project/AGENTS.md\ncp notes.md more.md\n"
+    "for number in 1 2 3; do echo $number |\n"
+    "    vel memory write writer knowledge/preferences.md > /dev/null; done\n"
+    "vel memory write writer knowledge/notes.md --from notes.md > /dev/null\n",
+    "docs/guides/notifications.md": _AGENT,
+    "docs/guides/skills-directories.md": "mkdir skills more\n",
+    "docs/guides/structured-output.md": """
+echo '{"type": "object"}' > total.json
+echo '{"turns": [{"text": "{\\"total\\": 1}"}]}' > script.json
+export VEL_MODEL="file:$PWD/script.json"
+""",
+    "docs/guides/uploads.md": "echo a > data.csv\n"
+    'PYTHONPATH="$REPOSITORY" python -c \'from tests.support.documents import docx; '
+    'open("report.docx", "wb").write(docx("Rain"))\'\n',
+    "docs/reference/rest-api.md": f"vel user create alice --password-stdin <<< {PASSWORD}\n",
+    "docs/guides/workspaces.md": "vel Hello > /dev/null 2>&1\nmkdir archive\n"
+    "THREAD=$(vel workspaces list --json | head -n 1 |\n"
+    "    python -c 'import json, sys; print(json.load(sys.stdin)[\"thread\"])')\n",
+}
+
+REPLACED: dict[str, dict[str, str]] = {
+    "README.md": _NEW_USER,
+    "docs/concepts/approvals.md": {"vel demo": "vel demo --no-toolbox"},
+    "docs/concepts/memory.md": {"AGENT": "$AGENT"},
+    "docs/contributing/features.md": {"pip install": ": pip install"},
+    "docs/getting-started/browser.md": {"git clone ADDRESS vel": ": clone", **_NEW_USER},
+    "docs/getting-started/demo.md": {"vel demo": "vel demo --no-toolbox"},
+    "docs/getting-started/install.md": {"git clone ADDRESS vel": ": clone", "cd vel": ": cd"},
+    "docs/getting-started/terminal.md": {
+        "git clone ADDRESS vel": ": clone",
+        "vel --workspace . --approve": "READER_ANSWER=y vel --workspace . --approve",
+        "REQUEST": "$REQUEST",
+        "resume RUN": "resume $RUN",
+    },
+    "docs/guides/command-line.md": {
+        "approvals watch": "approvals list",  # `watch` ends with Ctrl-C
+        "approve REQUEST REQUEST2": "approve $REQUEST $REQUEST2",
+        "reject REQUEST": "reject $REQUEST3",
+        "edit REQUEST": "edit $REQUEST4",
+        "decide REQUEST": "decide $REQUEST5",
+        "show REQUEST": "show $REQUEST",
+        "resume RUN": "resume $RUN",
+        **_NEW_USER,
+        "create bob --approver": f"create bob --approver --password-stdin <<< {PASSWORD}",
+        "revoke vel_AbC123": "revoke $(vel token list --json | head -n 1 | "
+        "python -c 'import json, sys; print(json.load(sys.stdin)[\"prefix\"])')",
+    },
+    "docs/guides/guardrails.md": {"/srv": "$PWD"},
+    "docs/guides/memory.md": {"AGENT": "$AGENT", "[": "", "]": ""},
+    "docs/guides/middleware.md": {"/srv": "$PWD"},
+    "docs/guides/notifications.md": {
+        "coder": "writer",
+        "TARGET": "$(vel notifications list --json | head -n 1 | "
+        "python -c 'import json, sys; print(json.load(sys.stdin)[\"id\"])')",
+    },
+    "docs/guides/skills-directories.md": {"/srv/skills,/srv/more": "$PWD/skills,$PWD/more"},
+    "docs/guides/workspaces.md": {"THREAD": "$THREAD", "DIR": "archive"},
+}
+EXIT_CODES: dict[tuple[str, str], int] = {
+    ("docs/guides/notifications.md", "vel notifications test"): 1,  # hooks.example.org is no host
+}
+"""Commands that end with another exit code than 0 on a test's machine, by page and start."""
