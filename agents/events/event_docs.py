@@ -64,7 +64,7 @@ def page() -> str:
     parts = [_INTRO]
     for module in sorted(event_modules(), key=lambda module: module.__name__.rpartition(".")[2]):
         title, _, text = (inspect.getdoc(module) or "").partition(": ")
-        parts.append(f"## {title}\n\n{_sentence(text)}\n")
+        parts.append(f"## {title.removesuffix('.')}\n\n{_sentence(text)}\n")
         parts += [_event(declared) for declared in module.EVENTS]
     return "\n".join(parts)
 
