@@ -277,20 +277,32 @@ def _try_a_sandbox(bwrap: Path, cgroups: Cgroups | None) -> list[str]:
 
 def _likely_fix() -> str:
     """Return an instruction to change the setting that probably disables user namespaces."""
-    if _setting("kernel/unprivileged_userns_clone") == "0":
-        return "Set `sysctl kernel.unprivileged_userns_clone=1`."
-    if _setting("user/max_user_namespaces") == "0":
-        return "Set `sysctl user.max_user_namespaces=15000`."
+    for name, value in (
+        ("kernel/unprivileged_userns_clone", "1"),
+        ("user/max_user_namespaces", "15000"),
+    ):
+        if _setting(name) == "0":
+            return _set_for_good(name.replace("/", "."), value)
     if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
+        profile = "bwrap-userns-restrict"
         return (
-            "AppArmor restricts user namespaces: install the bwrap-userns-restrict profile "
-            "(package apparmor-profiles) or set "
-            "`sysctl kernel.apparmor_restrict_unprivileged_userns=0`."
+            f"AppArmor restricts user namespaces, as in Ubuntu 23.10 and later. Run `sudo apt "
+            f"install apparmor-profiles && sudo cp /usr/share/apparmor/extra-profiles/{profile} "
+            f"/etc/apparmor.d/ && sudo apparmor_parser -r /etc/apparmor.d/{profile}`. Without such "
+            f"a profile: " + _set_for_good("kernel.apparmor_restrict_unprivileged_userns", "0")
         )
     return (
         "Inside a container, the container must allow user namespaces and mounts of /proc "
         "(Docker: `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`) "
         "and, for a worker that is root, CAP_SETUID and CAP_SETGID."
+    )
+
+
+def _set_for_good(name: str, value: str) -> str:
+    """Return the commands that change a kernel setting now and at each start of the machine."""
+    return (
+        f"Run `sudo sysctl {name}={value}`, and keep it: "
+        f"`echo {name}={value} | sudo tee /etc/sysctl.d/90-vel.conf`."
     )
 
 

@@ -120,9 +120,14 @@ def test_disabled_user_namespaces_are_named(place: Path, monkeypatch: pytest.Mon
     settings = {"user/max_user_namespaces": "0"}
     monkeypatch.setattr(probe, "_setting", settings.get)
     assert "sysctl user.max_user_namespaces=15000" in check_host().problems[0]
+    settings = {"kernel/unprivileged_userns_clone": "0"}
+    monkeypatch.setattr(probe, "_setting", settings.get)
+    assert "sysctl kernel.unprivileged_userns_clone=1" in check_host().problems[0]
     settings = {"kernel/apparmor_restrict_unprivileged_userns": "1"}
     monkeypatch.setattr(probe, "_setting", settings.get)
-    assert "AppArmor" in check_host().problems[0]
+    problem = check_host().problems[0]
+    assert "apparmor_parser -r /etc/apparmor.d/bwrap-userns-restrict" in problem
+    assert "kernel.apparmor_restrict_unprivileged_userns=0" in problem
 
 
 @pytest.mark.usefixtures("unknown_host")

@@ -29,6 +29,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 
 from agents.doors.cli.errors import FAILED, CliError
+from agents.features.operations.service.units import ENVIRONMENT_FILE
 from agents.kernel.findings import Finding
 from agents.kernel.settings import installed, settings_of
 from agents.secret_text import SecretText, SecretTextField, SecretUnreadable
@@ -102,7 +103,7 @@ def _forms(secret: str) -> Iterator[str]:
 def known_secrets() -> set[str]:
     """Return the secrets of the environment, of the settings and of the database."""
     found: set[str] = set()
-    for name, value in os.environ.items():
+    for name, value in (*os.environ.items(), *_of_service(Path(ENVIRONMENT_FILE))):
         if _SECRET_NAME.search(name):
             found.add(value)
             found.update(re.split(r"[=,\s]+", value))
@@ -122,6 +123,17 @@ def known_secrets() -> set[str]:
     except DatabaseError:
         pass  # the doctor reports it; the bundle then has nothing from the database
     return {one for one in found if len(one) >= SHORTEST}
+
+
+def _of_service(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the variables of the service, which this process need not have."""
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError:
+        return  # there is no service, or only root can read its settings and its log
+    for line in lines:
+        name, _, value = line.strip().partition("=")
+        yield name, value.strip("\"'")
 
 
 def _of_url(text: str) -> Iterator[str]:

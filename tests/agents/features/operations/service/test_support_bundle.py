@@ -11,6 +11,7 @@ import pytest
 
 from agents.doors.cli.errors import CliError
 from agents.features.mcp_client.models import McpServer
+from agents.features.operations.service import support_bundle
 from agents.features.operations.service.support_bundle import write_bundle
 from agents.kernel.findings import Finding, Level
 from agents.secret_text import SecretText
@@ -26,6 +27,7 @@ PLANTED = {
     "django": 'django-key-with-"quotes"-and-ü',
     "setting": "token-of-the-metrics-0123456789",
     "database": "password-of-the-database-server",
+    "service": "password-of-the-service",
     "row": "secret-of-an-mcp-server",
 }
 LOOKS_LIKE_A_KEY = "sk-ant-" + "a1" * 20
@@ -42,7 +44,10 @@ def texts(path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def planted(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def planted(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> None:
+    service = tmp_path / "vel.env"
+    service.write_text(f'# settings\nDATABASE_URL="postgresql://vel:{PLANTED["service"]}@db/vel"\n')
+    monkeypatch.setattr(support_bundle, "ENVIRONMENT_FILE", str(service))
     monkeypatch.setenv("ANTHROPIC_API_KEY", PLANTED["environment"])
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"x-key={PLANTED['header']},b=c")
     monkeypatch.setenv("VEL_STORAGE_URL", "https://u:p%40ss%2Fof%20a%20url@example.org/")
