@@ -202,4 +202,5 @@ def _refusal(table: Table, last: Row | None, error: psycopg.Error) -> str:
     """Return what PostgreSQL refused. It reports an error some rows later, so it names the line."""
     context = one_line(error.diag.context or "", 160)
     place = context or (table.row_name(last) if last is not None else table.name)
-    return f"PostgreSQL refuses a row of {table.name}: {one_line(str(error), 200)} ({place})"
+    reason = error.diag.message_primary or str(error)
+    return f"PostgreSQL refuses a row of {table.name}: {one_line(reason, 200)} ({place})"
