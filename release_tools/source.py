@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import re
 import subprocess
-import tarfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,9 +62,11 @@ def export(checkout: Path, source: Source, directory: Path) -> None:
 
     The result does not depend on the umask, the settings of git or untracked files.
     """
-    archive = _git(checkout, "-c", "core.autocrlf=false", "archive", "--format=tar", source.commit)
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(directory, filter="data")
+    settings = ("-c", "core.autocrlf=false", "-c", "tar.umask=022")
+    archive = _git(checkout, *settings, "archive", "--format=tar", source.commit)
+    # tarfile has no safe way to extract before Python 3.11.4.
+    extract = ["tar", "--extract", "--preserve-permissions", f"--directory={directory}"]
+    subprocess.run(extract, input=archive, check=True)
 
 
 def _git(checkout: Path, *words: str) -> bytes:

@@ -6,6 +6,11 @@ own values. A variable of `BEFORE` can be such a value.
 
 from __future__ import annotations
 
+_ZIP = """
+python -c "import zipfile
+zipfile.ZipFile('weekly-report.zip', 'w').writestr('monthly-report/SKILL.md',
+    '---\\nname: monthly-report\\ndescription: Writes the report of a month.\\n---\\nWrite it.')"
+"""
 PASSWORD = "a-long-enough-password"
 _ME = f'vel user create "$(id -un)" --admin --password-stdin <<< {PASSWORD} > /dev/null\n'
 _AGENT = f"{_ME}vel agents new data-analyst --name Writer > /dev/null\nAGENT=writer\n"
@@ -25,6 +30,32 @@ for name in REQUEST2 REQUEST3 REQUEST4 REQUEST5; do read -r $name _ <<< "$(ask)"
 export EDITOR=true
 """
 _NOTES = "echo Notes. > notes.md\n"
+_SERVER = f"""{_AGENT}
+python -P -m velproject.cli up --port 0 > server.log 2>&1 &
+SERVER=$!
+trap 'kill $SERVER; wait $SERVER' EXIT
+until grep -q "press Ctrl-C to stop" server.log; do
+    kill -0 $SERVER || {{ cat server.log; exit; }}
+done
+HOST=$(grep -o "http://127.0.0.1:[0-9]*" server.log | head -n 1)
+SCOPES="--scope read --scope run --scope approve --scope manage --scope admin"
+TOKEN=$(vel token create "$(id -un)" $SCOPES |
+    grep -o "vel_[A-Za-z0-9_-]*" | tail -n 1)
+export VEL=$HOST/api/v1 AUTH="Authorization: Bearer $TOKEN"
+of() {{ python -c "import json, sys; print(json.load(sys.stdin)['$1'])"; }}
+"""
+_RUN = """
+echo '{"turns": [
+  {"tool_calls": [{"name": "write_file", "input": {
+    "path": "/sandbox/outputs/report.md", "content": "Rain"}}]},
+  {"tool_calls": [{"name": "write_file", "input": {
+    "path": "/sandbox/outputs/more.md", "content": "Sun"}}]},
+  {"text": "Done."}]}' > write.json
+vel --json --provider scripted --model "file:$PWD/write.json" Write > events.json 2> /dev/null
+RUN=$(head -n 1 events.json | of run_id)
+THREAD=$(curl -H "$AUTH" $VEL/runs/$RUN | of thread)
+echo a > data.csv
+"""
 
 BEFORE: dict[str, str] = {
     "CONTRIBUTING.md": 'cp "$REPOSITORY/README.md" .\n',
@@ -52,10 +83,23 @@ echo '{"type": "object"}' > total.json
 echo '{"turns": [{"text": "{\\"total\\": 1}"}]}' > script.json
 export VEL_MODEL="file:$PWD/script.json"
 """,
-    "docs/guides/uploads.md": "echo a > data.csv\n"
+    "docs/guides/uploads.md": _SERVER + _RUN + "echo a > data.csv\n"
     'PYTHONPATH="$REPOSITORY" python -c \'from tests.support.documents import docx; '
     'open("report.docx", "wb").write(docx("Rain"))\'\n',
-    "docs/reference/rest-api.md": f"vel user create alice --password-stdin <<< {PASSWORD}\n",
+    "docs/guides/schedules-and-webhooks.md": _SERVER
+    + """curl -H "$AUTH" -H "Content-Type: application/json" $VEL/hooks -d '{
+  "agent": "writer", "name": "Issues", "message": "{{ body.issue.title }}"}' > hook.json
+HOOK=$(of hook < hook.json | grep -o "'id': '[^']*" | cut -c8-) SECRET=$(of secret < hook.json)
+""",
+    "docs/guides/streams.md": _SERVER + _RUN,
+    "docs/operations/troubleshooting.md": _SERVER,
+    "docs/reference/rest-api.md": _SERVER
+    + _ASK
+    + _RUN
+    + _ZIP
+    + f"vel user create alice --password-stdin <<< {PASSWORD}\n"
+    + 'ID=$REQUEST DIGEST=$(curl -H "$AUTH" $VEL/approvals/$REQUEST | of digest)\n',
+    "docs/reference/rest-objects.md": _SERVER,
     "docs/guides/workspaces.md": "vel Hello > /dev/null 2>&1\nmkdir archive\n"
     "THREAD=$(vel workspaces list --json | head -n 1 |\n"
     "    python -c 'import json, sys; print(json.load(sys.stdin)[\"thread\"])')\n",
@@ -96,7 +140,31 @@ REPLACED: dict[str, dict[str, str]] = {
         "TARGET": "$(vel notifications list --json | head -n 1 | "
         "python -c 'import json, sys; print(json.load(sys.stdin)[\"id\"])')",
     },
+    "docs/guides/schedules-and-webhooks.md": {"https://vel.example.org": "$HOST"},
     "docs/guides/skills-directories.md": {"/srv/skills,/srv/more": "$PWD/skills,$PWD/more"},
+    "docs/guides/uploads.md": {
+        'curl -H "$AUTH" -X DELETE': 'UPLOAD=$(curl -H "$AUTH" "$VEL/threads/$THREAD/uploads" |\n'
+        '    python -c \'import json, sys; print(json.load(sys.stdin)["results"][0]["id"])\')\n'
+        'curl -H "$AUTH" -X DELETE',
+    },
+    "docs/operations/troubleshooting.md": {"http://127.0.0.1:8000": "$HOST"},
+    "docs/reference/rest-api.md": {
+        "http://127.0.0.1:8000/api/v1": "$HOST/api/v1",
+        "Bearer vel_…": "Bearer $TOKEN",
+        '\'{"run": "…", "turn": 2, "to": "before"}\'': '"{\\"run\\": \\"$RUN\\", \\"turn\\": 2, '
+        '\\"to\\": \\"before\\"}"',
+        'memory/knowledge/preferences.md"\ncurl -H "$AUTH" -H': 'memory/knowledge/preferences.md"\n'
+        "echo More. | vel memory write writer knowledge/preferences.md\n"
+        'curl -H "$AUTH" -H',
+        '\'{"decision": "approve", "digest": "…"}\'': '"{\\"decision\\": \\"approve\\", '
+        '\\"digest\\": \\"$DIGEST\\"}"',
+    },
+    "docs/reference/rest-objects.md": {
+        'curl -H "$AUTH" $VEL/budgets/$ID': 'ID=$(curl -H "$AUTH" $VEL/budgets |\n'
+        '    python -c \'import json, sys; print(json.load(sys.stdin)["results"][0]["id"])\')\n'
+        'ETAG=$(curl -i -H "$AUTH" $VEL/budgets/$ID | tr -d "\\r" | sed -n "s/^[Ee][Tt]ag: //p")\n'
+        'curl -H "$AUTH" $VEL/budgets/$ID',
+    },
     "docs/guides/workspaces.md": {"THREAD": "$THREAD", "DIR": "archive"},
 }
 EXIT_CODES: dict[tuple[str, str], int] = {

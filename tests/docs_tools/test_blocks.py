@@ -194,12 +194,13 @@ def check_shell_page(page: str, place: Path, **more: str) -> None:
                 command = step.command
                 for old, new in replaced.items():
                     command = command.replace(old, new)
-                script.append(f"printf '\\036{len(steps)} '\n{command}\nprintf '\\037%s\\036' $?")
+                begin = f"printf '\\036{len(steps)} '\nfailed=0"
+                script.append(f"{begin}\n{command}\nprintf '\\037%s\\036' $failed")
                 steps.append(step)
     env = {**environment(place), "VEL_PROVIDER": "scripted", "VEL_SCRIPTS_DIR": "/", **more}
     env["PATH"] = f"{programs}:{env['PATH']}"
     done = subprocess.run(
-        ["bash", "-c", "exec 2>&1\nset -o pipefail\n" + "\n".join(script)],
+        ["bash", "-c", "exec 2>&1\nset -o pipefail\ntrap 'failed=$?' ERR\n" + "\n".join(script)],
         input=INPUT.get(page, ""),
         env=env,
         cwd=place / "work",
