@@ -16,7 +16,13 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("", "export ANTHROPIC_API_KEY=…"): _KEY,
     ("", "ANTHROPIC_API_KEY=… vel demo"): _KEY,
     ("", "$ .venv/bin/python -m benchmarks"): "takes minutes, and the machine must be idle",
+    ("docs/contributing/release.md", "$ git tag"): "publishes a release",
+    ("docs/contributing/release.md", "$ git checkout"): "needs a published release",
     ("docs/getting-started/install.md", "$ .venv/bin/pip install --editable"): _INSTALLS,
+    (
+        "docs/getting-started/install.md",
+        '$ git clone ADDRESS vel      # see "The address of the repository" above\n$ python3',
+    ): _INSTALLS,
     ("docs/guides/api-client.md", "vel schema > openapi.json"): _INSTALLS,
     ("docs/guides/embedding.md", "$ daphne"): "tests/foreign_project runs them",
     ("docs/guides/interop.md", "$ pip install"): _INSTALLS,
@@ -32,5 +38,8 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/operations/deploy.md", "$ curl -sI http://vel.example.org/"): "needs a proxy with HTTPS",
     ("docs/operations/deploy.md", "$ curl -N"): "needs a proxy with HTTPS",
     ("docs/operations/scaling.md", "export VEL_HOST"): "needs two hosts",
+    ("docs/operations/service.md", "$ sudo /opt/vel"): "needs systemd and root",
+    ("docs/operations/service.md", "$ sudo systemd-run"): "needs systemd and root",
     ("docs/operations/security.md", "pytest tests/attacks"): "is itself a run of the tests",
+    ("docs/operations/upgrade.md", "$ /opt/vel-new/bin/vel"): "shows an upgrade with migrations",
 }

@@ -25,7 +25,7 @@ FILES = {
 FILES_OF = {"docs/guides/python.md": "docs/guides/guardrails.md"}
 """Another page whose files a page uses."""
 
-INPUT = {"docs/getting-started/python.md": "y\n"}
+INPUT = {"docs/getting-started/python.md": "y\nn\n"}
 """The answers of the reader."""
 
 _DEMO = """

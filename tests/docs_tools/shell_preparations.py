@@ -44,7 +44,7 @@ TOKEN=$(vel token create "$(id -un)" $SCOPES |
 export VEL=$HOST/api/v1 AUTH="Authorization: Bearer $TOKEN"
 of() {{ python -c "import json, sys; print(json.load(sys.stdin)['$1'])"; }}
 """
-_RUN = """
+_WRITE = """
 echo '{"turns": [
   {"tool_calls": [{"name": "write_file", "input": {
     "path": "/sandbox/outputs/report.md", "content": "Rain"}}]},
@@ -52,6 +52,8 @@ echo '{"turns": [
     "path": "/sandbox/outputs/more.md", "content": "Sun"}}]},
   {"text": "Done."}]}' > write.json
 vel --json --provider scripted --model "file:$PWD/write.json" Write > events.json 2> /dev/null
+"""
+_RUN = f"""{_WRITE}
 RUN=$(head -n 1 events.json | of run_id)
 THREAD=$(curl -H "$AUTH" $VEL/runs/$RUN | of thread)
 echo a > data.csv
@@ -63,6 +65,7 @@ BEFORE: dict[str, str] = {
     "docs/contributing/features.md": "rm -r vel_glossary\n"
     'cp -r "$REPOSITORY/tests/agents/features/glossary" vel_glossary\n'
     'export PYTHONPATH="$PWD"\n',
+    "docs/getting-started/python.md": 'answer() { read -r line; echo "$line" | "$@"; }\n',
     "docs/getting-started/terminal.md": _ASK,
     "docs/guides/agent-templates.md": _ME,
     "docs/guides/command-line.md": _ASK
@@ -100,7 +103,7 @@ HOOK=$(of hook < hook.json | grep -o "'id': '[^']*" | cut -c8-) SECRET=$(of secr
     + f"vel user create alice --password-stdin <<< {PASSWORD}\n"
     + 'ID=$REQUEST DIGEST=$(curl -H "$AUTH" $VEL/approvals/$REQUEST | of digest)\n',
     "docs/reference/rest-objects.md": _SERVER,
-    "docs/guides/workspaces.md": "vel Hello > /dev/null 2>&1\nmkdir archive\n"
+    "docs/guides/workspaces.md": _WRITE + "mkdir archive\n"
     "THREAD=$(vel workspaces list --json | head -n 1 |\n"
     "    python -c 'import json, sys; print(json.load(sys.stdin)[\"thread\"])')\n",
 }
@@ -113,6 +116,7 @@ REPLACED: dict[str, dict[str, str]] = {
     "docs/getting-started/browser.md": {"git clone ADDRESS vel": ": clone", **_NEW_USER},
     "docs/getting-started/demo.md": {"vel demo": "vel demo --no-toolbox"},
     "docs/getting-started/install.md": {"git clone ADDRESS vel": ": clone", "cd vel": ": cd"},
+    "docs/getting-started/python.md": {"env/bin/python refund": "answer env/bin/python refund"},
     "docs/getting-started/terminal.md": {
         "git clone ADDRESS vel": ": clone",
         "vel --workspace . --approve": "READER_ANSWER=y vel --workspace . --approve",
@@ -146,6 +150,10 @@ REPLACED: dict[str, dict[str, str]] = {
         'curl -H "$AUTH" -X DELETE': 'UPLOAD=$(curl -H "$AUTH" "$VEL/threads/$THREAD/uploads" |\n'
         '    python -c \'import json, sys; print(json.load(sys.stdin)["results"][0]["id"])\')\n'
         'curl -H "$AUTH" -X DELETE',
+    },
+    "docs/operations/move-database.md": {
+        "postgresql://vel:…@db.internal/vel": "sqlite:///$PWD/moved.sqlite3",
+        "/var/lib/vel": "$PWD",
     },
     "docs/operations/troubleshooting.md": {"http://127.0.0.1:8000": "$HOST"},
     "docs/reference/rest-api.md": {
