@@ -1,7 +1,8 @@
 """The support bundle: what helps to find the cause of a problem, without secrets.
 
 Texts are masked twice: secrets that this installation knows are replaced wherever they occur, and
-then what looks like a key. Of settings, only numbers and switches are shown.
+then what looks like a key. Of settings, only numbers and switches are shown. The log is left out if
+this process cannot read a secret that may be in it.
 """
 
 from __future__ import annotations
@@ -62,8 +63,9 @@ def write_bundle(path: Path, findings: Iterable[Finding], log: Path | None = Non
         "counts.json": counts(),
     }
     texts = {name: json.dumps(part, indent=1, default=str) for name, part in parts.items()}
-    texts["log.txt"] = last_lines(log)
-    known = known_secrets()
+    known, unreadable = known_secrets()
+    text = last_lines(log)
+    texts["log.txt"] = text if not unreadable else without_log(unreadable)
     try:
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
@@ -100,10 +102,28 @@ def _forms(secret: str) -> Iterator[str]:
     yield quote(secret, safe="")
 
 
-def known_secrets() -> set[str]:
-    """Return the secrets of the environment, of the settings and of the database."""
+def without_log(unreadable: Iterable[str]) -> str:
+    """Return the text in place of the log."""
+    return (
+        f"The log is left out, because it could contain secrets of {', '.join(unreadable)}, which "
+        "this process cannot read. Run the command as the account and with the environment of the "
+        "server, or as root.\n"
+    )
+
+
+def known_secrets() -> tuple[set[str], list[str]]:
+    """Return the secrets of the environment, of the settings and of the database.
+
+    Also returns the places whose secrets this process cannot read.
+    """
     found: set[str] = set()
-    for name, value in (*os.environ.items(), *_of_service(Path(ENVIRONMENT_FILE))):
+    unreadable: list[str] = []
+    try:
+        of_service = list(_of_service(Path(ENVIRONMENT_FILE)))
+    except OSError:
+        of_service = []
+        unreadable.append(ENVIRONMENT_FILE)
+    for name, value in (*os.environ.items(), *of_service):
         if _SECRET_NAME.search(name):
             found.add(value)
             found.update(re.split(r"[=,\s]+", value))
@@ -120,17 +140,17 @@ def known_secrets() -> set[str]:
                 found.update(_of_url(value))
     try:
         found.update(_stored())
-    except DatabaseError:
-        pass  # the doctor reports it; the bundle then has nothing from the database
-    return {one for one in found if len(one) >= SHORTEST}
+    except (DatabaseError, SecretUnreadable):
+        unreadable.append("the database")
+    return {one for one in found if len(one) >= SHORTEST}, unreadable
 
 
 def _of_service(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the variables of the service, which this process need not have."""
+    """Yield the variables of the service, which this process need not have. Raises `OSError`."""
     try:
         lines = path.read_text(errors="replace").splitlines()
-    except OSError:
-        return  # there is no service, or only root can read its settings and its log
+    except FileNotFoundError:
+        return
     for line in lines:
         name, _, value = line.strip().partition("=")
         yield name, value.strip("\"'")
@@ -147,17 +167,14 @@ def _of_url(text: str) -> Iterator[str]:
 
 
 def _stored() -> Iterator[str]:
-    """Yield the encrypted secrets of all rows."""
+    """Yield the encrypted secrets of all rows. Raises `SecretUnreadable`."""
     for model in apps.get_models():
         names = [each.name for each in model._meta.fields if isinstance(each, SecretTextField)]
         for row in model._base_manager.values_list(*names) if names else ():
             for value in row:
                 if not isinstance(value, SecretText):
                     continue
-                try:
-                    plain = value.reveal()
-                except SecretUnreadable:
-                    continue  # no process of this installation can read it and write it anywhere
+                plain = value.reveal()
                 yield plain
                 yield from _of_url(plain)
                 try:

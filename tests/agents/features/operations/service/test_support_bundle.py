@@ -110,3 +110,29 @@ def test_a_log_that_cannot_be_read_leaves_no_bundle(tmp_path: Path) -> None:
     with pytest.raises(CliError, match="Cannot read"):
         write_bundle(tmp_path / "b.tar.gz", [], tmp_path / "missing")
     assert not (tmp_path / "b.tar.gz").exists()
+
+
+def bundled_log(tmp_path: Path) -> str:
+    (tmp_path / "vel.log").write_text("a line of the log")
+    write_bundle(tmp_path / "b.tar.gz", [], tmp_path / "vel.log")
+    return texts(tmp_path / "b.tar.gz")["vel-support/log.txt"]
+
+
+@pytest.mark.usefixtures("planted")
+def test_the_log_is_left_out_if_a_stored_secret_cannot_be_read(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another-key" * 5, []
+    settings.VEL = {**settings.VEL, "SECRET_KEYS": ()}
+    log = bundled_log(tmp_path)
+    assert "a line of the log" not in log
+    assert "secrets of the database" in log
+
+
+def test_the_log_is_left_out_if_the_settings_of_the_service_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(support_bundle, "ENVIRONMENT_FILE", str(tmp_path))  # not a file
+    log = bundled_log(tmp_path)
+    assert "a line of the log" not in log
+    assert str(tmp_path) in log
