@@ -19,8 +19,8 @@ CHECKSUMS = "SHA256SUMS"
 def build(checkout: Path, source: Source, output: Path, licences_of: Path | None = None) -> None:
     """Build a release into `output`, and replace the files of earlier ones there.
 
-    Two builds of one commit are identical, byte for byte, in any directory, with any umask and at
-    any time. The licence report also depends on the environment from which it is made.
+    Two builds of one commit are identical, byte for byte, in any directory, with any umask, at
+    any time. The licence report also depends on the installed packages of this environment.
 
     Args:
         checkout: A checkout of git.
@@ -75,7 +75,9 @@ def _write_licences(source: Source, tree: Path, python: Path, path: Path) -> Non
     )
     found = sorted(json.loads(text), key=lambda one: one["Name"].lower())
     if not found:
-        raise ReleaseError(f"{python} has none of the packages of requirements/run.txt.")
+        raise ReleaseError(
+            f"{python} does not have the packages of requirements/run.txt. Run `make release`."
+        )
     path.write_text(json.dumps(found, indent=2) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""The commit that a release is built from."""
+"""The commit of a release."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class ReleaseError(Exception):
-    """The release cannot be built. The message is one line and says what to do."""
+    """The release cannot be built. The message names the remedy in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ def read_source(checkout: Path) -> Source:
     """Return the commit HEAD of a checkout.
 
     Raises:
-        ReleaseError: The checkout has changes, or is no checkout of git.
+        ReleaseError: The checkout has uncommitted changes, or is not a Git repository.
     """
     if changes := _git(checkout, "status", "--porcelain").decode().splitlines():
         raise ReleaseError(
@@ -64,7 +64,7 @@ def export(checkout: Path, source: Source, directory: Path) -> None:
     """
     settings = ("-c", "core.autocrlf=false", "-c", "tar.umask=022")
     archive = _git(checkout, *settings, "archive", "--format=tar", source.commit)
-    # tarfile has no safe way to extract before Python 3.11.4.
+    # tarfile cannot extract safely before Python 3.11.4.
     extract = ["tar", "--extract", "--preserve-permissions", f"--directory={directory}"]
     subprocess.run(extract, input=archive, check=True)
 
