@@ -13,7 +13,7 @@ DOCS = $(BIN)/zensical build --clean --strict
 TESTS = $(BIN)/python -m tests.run --workers '$(WORKERS)'
 
 .DEFAULT_GOAL := help
-.PHONY: help run up test test-slow test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench \
+.PHONY: help run up test test-slow test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench frontend \
 	screenshots reference docs client requirements release audit baseline clean system-run system-test
 
 help: ## show this list
@@ -79,6 +79,9 @@ reference: $(VENV)/installed-dev ## write the generated pages and schemas of doc
 
 docs: $(VENV)/installed-dev ## build the documentation site in site/, and check its links
 	$(DOCS)
+
+frontend: system-test ## bundle the packages of frontend/ that browsers load
+	cd frontend && npm ci --ignore-scripts --no-audit --no-fund && npm run build
 
 client: $(VENV)/installed-dev ## generate a Python client of the REST API in client/
 	$(BIN)/vel schema > openapi.json

@@ -235,7 +235,20 @@ def test_the_commands_of_a_page_run(page: str, place: Path) -> None:
 
 # All blocks --------------------------------------------------------------------------------------
 
-SHOWN = {"caddyfile", "html", "http", "json", "markdown", "nginx", "sql", "text", "tsx", "yaml", ""}
+SHOWN = {
+    "javascript",
+    "caddyfile",
+    "html",
+    "http",
+    "json",
+    "markdown",
+    "nginx",
+    "sql",
+    "text",
+    "tsx",
+    "yaml",
+    "",
+}
 """Languages of blocks that are not programs or commands of the reader."""
 
 
