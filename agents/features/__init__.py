@@ -23,6 +23,7 @@ FEATURES = (
     "agents.features.schedules",
     "agents.features.inbound_webhooks",
     "agents.features.forks",
+    "agents.features.traces",
     "agents.features.notifications",
     "agents.features.mcp_server",
     "agents.features.operations",

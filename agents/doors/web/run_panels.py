@@ -12,10 +12,10 @@ class RunPanel:
     """A section next to the transcript, between the subagents and the usage."""
 
     template: str
-    script: str
+    script: str = ""
     """The path of a static JavaScript module. The element `run` dispatches each event of the run as
     the DOM event `run-event` with the event as its `detail`."""
-    style: str
+    style: str = ""
     """The path of a static file with its CSS."""
 
 

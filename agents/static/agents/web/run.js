@@ -52,7 +52,22 @@ function applyArrived() {
   arrived = [];
   for (const event of events) apply(event);
   page.dataset.seq = stream.seen.get(runId);
-  follow();
+  if (place) showPlace();
+  else follow();
+}
+
+// A link of the trace names a place in the transcript: scroll there once its events have arrived.
+let place = decodeURIComponent(location.hash.slice(1));
+if (!/^(call|step)=/.test(place)) place = "";
+
+function showPlace() {
+  const node = transcript.find(place);
+  if (!node) return;
+  place = "";
+  isFollowing = false;
+  if (node instanceof HTMLDetailsElement) node.open = true;
+  node.scrollIntoView({ block: "center" });
+  node.classList.add("linked");
 }
 
 /** Scroll to the end, unless the reader has scrolled up or is deciding a request. */

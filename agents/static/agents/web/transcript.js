@@ -42,6 +42,22 @@ export class Transcript {
     this.tools = new Map();
     // Elements of the current model call. They are removed if the call is repeated.
     this.unfinished = new Map();
+    // The first element of each model call, by its number.
+    this.steps = new Map();
+    this.step = null;
+  }
+
+  /** Return the element of a call or of a model call: `call=ID` or `step=NUMBER`. */
+  find(place) {
+    const [kind, id] = [place.slice(0, 5), place.slice(5)];
+    if (kind === "call=") return this.tools.get(id)?.root;
+    return kind === "step=" ? this.steps.get(Number(id)) : undefined;
+  }
+
+  /** Append an element of the current model call. */
+  append(node) {
+    this.root.append(node);
+    if (!this.steps.get(this.step)?.isConnected) this.steps.set(this.step, node);
   }
 
   apply({ type, data, seq }) {
@@ -68,7 +84,7 @@ export class Transcript {
     const shown = kind === "text" ? element("div", {}, said) : element(
       "details", { class: "fold thinking" }, element("summary", {}, "Thinking"), said,
     );
-    this.root.append(shown);
+    this.append(shown);
     this.unfinished.set(key, shown);
     return new LongText(said);
   }
@@ -80,7 +96,7 @@ export class Transcript {
     if (!card || (begins && card.isCalled)) {
       card = new ToolCard(data.tool ?? "tool", id, this.runUrl);
       this.tools.set(id, card);
-      this.root.append(card.root);
+      this.append(card.root);
       this.unfinished.set(id, card.root);
     }
     card.apply(type, data);
@@ -90,6 +106,7 @@ export class Transcript {
   applyOther(type, data) {
     switch (type) {
       case types.STEP_STARTED:
+        this.step = data.step;
         this.unfinished.clear();
         break;
       case types.STEP_RESET:
