@@ -45,6 +45,11 @@ class Bar:
         return self.row.span
 
     @property
+    def is_active(self) -> bool:
+        """Return whether the run is working on it; false for waits."""
+        return self.span.status == "running" and self.span.kind in ("model", "tool")
+
+    @property
     def place(self) -> str:
         """Return the fragment of the transcript's place."""
         if self.span.kind == "tool":
