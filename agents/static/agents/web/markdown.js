@@ -1,6 +1,7 @@
 // Builds elements from the tree of agents/web/markdown.py: [tag, attributes, child, …].
 // The allowed tags are repeated here: no other tag becomes an element, even if the server sends it.
 
+import { codeBlock } from "./code.js";
 import { appendText, element, visible } from "./text.js";
 
 const TAGS = new Set([
@@ -45,9 +46,9 @@ const MAKERS = {
     return { inner, outer: element("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Table" }, inner) };
   },
   pre({ info }) {
-    const inner = element("pre", { tabindex: "0" });
-    const name = element("div", { class: "label" }, visible(info ?? ""));
-    return { inner, outer: info ? element("div", {}, name, inner) : inner };
+    const block = codeBlock(info);
+    if (info) block.outer.prepend(element("div", { class: "label" }, visible(info)));
+    return block;
   },
 };
 

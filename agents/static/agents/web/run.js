@@ -65,7 +65,7 @@ function showPlace() {
   if (!node) return;
   place = "";
   isFollowing = false;
-  if (node instanceof HTMLDetailsElement) node.open = true;
+  for (let fold = node.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   node.scrollIntoView({ block: "center" });
   node.classList.add("linked");
 }

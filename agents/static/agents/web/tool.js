@@ -1,5 +1,6 @@
 // One tool call, folded: its name, one line of its input, and its status.
 
+import { highlightIn } from "./code.js";
 import * as types from "./event_types.js";
 import { LongText } from "./long_text.js";
 import { reviewElement } from "./review.js";
@@ -10,6 +11,10 @@ const BRIEF = 200;
 const READ = new Set(document.getElementById("run")?.dataset.readable.split(" "));
 // The marker that agents/events/preview.py writes where it cuts a text.
 const CUT = /\n\[… [\d,]+ bytes cut …\]\n/;
+// The language of a field of a tool's input.
+const LANGUAGES = new Map(Object.entries({
+  "execute command": "bash", "execute_python code": "python", "execute_sql query": "sql",
+}));
 const STATUS = {
   preparing: ["preparing", "queued"],
   called: ["called", "queued"],
@@ -34,6 +39,8 @@ export class ToolCard {
     this.isCut = false;
     this.tool = visible(tool);
     this.isCalled = false;
+    // Called after the status has changed.
+    this.changed = () => {};
     this.hasResult = false;
     this.brief = element("span", { class: "brief" });
     this.status = element("span", { class: "status" });
@@ -97,6 +104,7 @@ export class ToolCard {
     const [word, colour] = STATUS[name] ?? [visible(name), "cancelled"];
     this.status.textContent = word;
     this.status.dataset.status = colour;
+    this.changed();
   }
 
   /** Append a part of the input's JSON. */
@@ -114,7 +122,9 @@ export class ToolCard {
     const fields = input !== null && typeof input === "object" && !Array.isArray(input)
       ? Object.entries(input)
       : [["input", input]];
-    this.input.replaceChildren(...fields.flatMap(([name, value]) => labelled(name, plain(value))));
+    this.input.replaceChildren(...fields.flatMap(([name, value]) => labelled(
+      name, plain(value), LANGUAGES.get(`${this.tool} ${name}`),
+    )));
     const brief = fields.map(([, value]) => inShort(value));
     if (fields.some(([, value]) => CUT.test(plain(value)))) this.cut();
     this.brief.textContent = visible(brief.join(" · ").slice(0, BRIEF)).replaceAll("\n", " ");
@@ -185,10 +195,11 @@ function inShort(value) {
   return JSON.stringify(value);
 }
 
-/** Return a label and a block of text. */
-export function labelled(name, text) {
+/** Return a label and a block of text, with colours if it is code in a known language. */
+export function labelled(name, text, language = "") {
   const block = element("pre", { tabindex: "0" });
   const holder = element("div", {}, block);
   new LongText(block).set(text);
+  highlightIn(block, language);
   return [element("div", { class: "label" }, visible(name)), holder];
 }

@@ -1,5 +1,6 @@
 // The messages and calls of an agent, in order. The result depends only on the events.
 
+import { CallGroup } from "./call_group.js";
 import * as types from "./event_types.js";
 import { LongText } from "./long_text.js";
 import { RenderedTexts } from "./said.js";
@@ -45,6 +46,8 @@ export class Transcript {
     // The first element of each model call, by its number.
     this.steps = new Map();
     this.step = null;
+    // The calls since the last text.
+    this.group = null;
   }
 
   /** Return the element of a call or of a model call: `call=ID` or `step=NUMBER`. */
@@ -54,10 +57,19 @@ export class Transcript {
     return kind === "step=" ? this.steps.get(Number(id)) : undefined;
   }
 
-  /** Append an element of the current model call. */
-  append(node) {
+  /** Append an element of the current model call; `card` is the call that it shows. */
+  append(node, card = null) {
+    if (!card) this.endGroup();
     this.root.append(node);
     if (!this.steps.get(this.step)?.isConnected) this.steps.set(this.step, node);
+    if (!card) return;
+    this.group ??= new CallGroup();
+    this.group.add(card);
+  }
+
+  endGroup() {
+    this.group?.close();
+    this.group = null;
   }
 
   apply({ type, data, seq }) {
@@ -96,7 +108,7 @@ export class Transcript {
     if (!card || (begins && card.isCalled)) {
       card = new ToolCard(data.tool ?? "tool", id, this.runUrl);
       this.tools.set(id, card);
-      this.append(card.root);
+      this.append(card.root, card);
       this.unfinished.set(id, card.root);
     }
     card.apply(type, data);
@@ -133,6 +145,7 @@ export class Transcript {
         if (data.reason !== "approval") this.note(waitsFor(data));
         break;
       case types.SUBAGENT_STARTED:
+        this.endGroup();
         this.root.append(this.subagent(data));
         break;
       case types.SKILL_LOADED:
@@ -210,18 +223,21 @@ export class Transcript {
     }
     const title = element("summary");
     setText(title, count === 1 ? "1 skill was skipped" : `${count} skills were skipped`);
+    this.endGroup();
     this.root.append(element("details", { class: "fold" }, title, element("div", { class: "inside" }, list)));
   }
 
   value(answer) {
     const text = element("pre");
     setText(text, plain(answer));
+    this.endGroup();
     this.root.append(element(
       "details", { class: "fold value", open: true }, element("summary", {}, "Answer as data"), element("div", { class: "inside" }, text),
     ));
   }
 
   note(text, isBad = false) {
+    this.endGroup();
     const line = element("div", { class: isBad ? "event bad" : "event" });
     setText(line, text);
     this.root.append(line);
