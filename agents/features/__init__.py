@@ -22,6 +22,7 @@ FEATURES = (
     "agents.features.google_workspace",
     "agents.features.schedules",
     "agents.features.inbound_webhooks",
+    "agents.features.conversations",
     "agents.features.forks",
     "agents.features.traces",
     "agents.features.notifications",

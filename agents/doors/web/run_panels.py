@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from agents.kernel.features import collect
 
 
 @dataclass(frozen=True, slots=True)
 class RunPanel:
-    """A section next to the transcript, between the subagents and the usage."""
+    """A section of the page of a run."""
 
     template: str
     script: str = ""
@@ -17,6 +18,8 @@ class RunPanel:
     the DOM event `run-event` with the event as its `detail`."""
     style: str = ""
     """The path of a static file with its CSS."""
+    place: Literal["side", "left"] = "side"
+    """`side`: in the column about the run. `left`: before the conversation."""
 
 
 def run_panels() -> list[RunPanel]:
