@@ -99,6 +99,7 @@ def prepared(site: Site) -> dict[str, object]:
     skill = site.do("bring_skill", by="ada", name="hostile-beans", hostile=True)
     return {
         "run_id": run,
+        "thread_id": site.do("run", run=run)["thread"],
         "request_id": asked,
         "slug": "assistant",
         "skill_id": skill,

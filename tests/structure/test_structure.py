@@ -153,3 +153,15 @@ def test_no_modules_import_each_other(graph: grimp.ImportGraph) -> None:
             "An import circle. Move the definition that both modules need into the lower one, or "
             "into a separate module:\n" + "\n".join(imports_between(graph, circle))
         )
+
+
+def test_tar_files_are_extracted_only_in_ways_that_python_3_11_2_knows() -> None:
+    found = [
+        str(path.relative_to(ROOT))
+        for top in (*PACKAGES, "tests", "release_tools", "docs_tools")
+        for path in ROOT.joinpath(top).rglob("*.py")
+        if path.name not in ("tar_files.py", "test_structure.py")
+        and "extractall" in (text := path.read_text())
+        and "filter=" in text
+    ]
+    assert found == [], "Debian's Python 3.11.2 has no filters: use tests/support/tar_files.py."

@@ -8,6 +8,8 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+from tests.support.tar_files import extract
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -39,4 +41,4 @@ def export(commit: str, directory: Path) -> None:
     if archive is None:
         raise RuntimeError(f"git cannot export {commit}.")
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(directory, filter="data")
+        extract(files, directory)
