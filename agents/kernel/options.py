@@ -47,7 +47,10 @@ def labels_of(field: FieldInfo) -> dict[Any, str]:
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return (the type without None and limits, whether None is possible)."""
+    """Return (the type without None and limits, whether None is possible).
+
+    A union of several other types is returned unchanged.
+    """
     optional = False
     if get_origin(annotation) in (Union, UnionType):
         kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
@@ -187,7 +190,7 @@ def validated_options(values: Mapping[str, Any]) -> AgentOptions:
 
 
 def tolerated_options(values: Mapping[str, Any]) -> AgentOptions:
-    """Return the definition with the stored `values`, except those that are no longer valid."""
+    """Return the definition with the stored `values`, except unknown and invalid ones."""
     known = known_options(values)
     try:
         return validated_options(known)

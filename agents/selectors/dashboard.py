@@ -59,7 +59,10 @@ class WorkState:
 
 
 def count_runs(person: Person, days: int, zone: ZoneInfo) -> RunCounts:
-    """Count runs that `person` can read and that were created in the last `days` days."""
+    """Count runs that `person` can read and that were created in the last `days` days.
+
+    The days are those of the time zone `zone`, and the present one is the last.
+    """
     today = timezone.now().astimezone(zone).date()
     dates = [today - timedelta(days=ago) for ago in range(days)]
     # Comparisons, because SQLite would call Python for each row to find its date in the zone.
@@ -88,7 +91,10 @@ def count_runs(person: Person, days: int, zone: ZoneInfo) -> RunCounts:
 
 
 def failing_agents(person: Person, days: int, zone: ZoneInfo, most: int = 8) -> list[FailingAgent]:
-    """Return the agents with the most failed runs, among runs that `person` can read."""
+    """Return the `most` agents with the most failed runs, among runs that `person` can read.
+
+    These are runs without a parent that were created in the last `days` days of the time zone.
+    """
     today = timezone.now().astimezone(zone).date()
     failed = Q(status=RunStatus.FAILED)
     rows = (
@@ -106,7 +112,7 @@ def failing_agents(person: Person, days: int, zone: ZoneInfo, most: int = 8) -> 
 
 
 def work_state() -> WorkState:
-    """Return the state of all runs, for people who can see all runs."""
+    """Return the work of all workers. The caller checks that the person may see all runs."""
     now = timezone.now()
     # The lock of a task that a worker holds is in the future.
     due = OrmQ.objects.filter(key=settings.Q_CLUSTER["name"], lock__lte=now)

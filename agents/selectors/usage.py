@@ -48,9 +48,10 @@ def zone_of(name: str) -> ZoneInfo:
 def spent_since(
     start: datetime, agent_id: str | None, user_id: int | None, trigger: str | None = None
 ) -> tuple[int, int]:
-    """Return tokens and millionths of a dollar of the replies since `start`. None means all.
+    """Return tokens and millionths of a dollar of the replies since `start`.
 
-    `start` must be the start of a quarter of an hour.
+    `start` must be the start of a quarter of an hour. None means all agents, users or triggers.
+    With `trigger`, replies of deleted runs are missing.
     """
     runs, totals = Run.every.all(), UsageTotal.objects.all()
     if agent_id is not None:

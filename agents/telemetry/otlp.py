@@ -64,9 +64,9 @@ def vel_version() -> str:
 class SpanQueue:
     """The spans of this process. `put` can be called from any thread.
 
-    `on_count` is called with "exported", "queue_full" or "export_failed" and a number. Sizes and
-    times come from OpenTelemetry's variables OTEL_BSP_MAX_QUEUE_SIZE,
-    OTEL_BSP_MAX_EXPORT_BATCH_SIZE and OTEL_BSP_SCHEDULE_DELAY.
+    `on_count` is called with "exported", "queue_full" or "export_failed" and the number of spans.
+    Sizes and times come from OpenTelemetry's variables OTEL_BSP_MAX_QUEUE_SIZE,
+    OTEL_BSP_MAX_EXPORT_BATCH_SIZE and OTEL_BSP_SCHEDULE_DELAY. `exporter` is for tests.
     """
 
     def __init__(

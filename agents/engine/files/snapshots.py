@@ -108,7 +108,7 @@ class CallSnapshots:
     def after(self, call: Call) -> Callable[[], object] | None:
         """Take a snapshot after `call`. Return the function that stores it with the call's result.
 
-        Returns None if no file has changed.
+        Returns None if no file has changed, or if no snapshot could be taken.
         """
         with self._lock:
             if not self.has_begun or self._store is None or self._has_no_room():
@@ -201,9 +201,10 @@ async def add_changes(
 
 
 async def to_its_end(threads: Executor, function: Callable[[], T]) -> T:
-    """Run a function in a thread, and wait for its end even if the call is cancelled.
+    """Run a function in a thread, and return its result even if the caller is cancelled meanwhile.
 
-    The function takes a limited time, and a call that has ended keeps its outcome.
+    Such a cancellation is ignored, so that a call that has ended keeps its outcome. The function
+    must take a limited time.
     """
     future = asyncio.get_running_loop().run_in_executor(threads, function)
     try:

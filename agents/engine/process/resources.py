@@ -87,7 +87,10 @@ class Resources:
 
     @property
     def member(self) -> Member | None:
-        """The membership with which this process claims runs; None with a single machine."""
+        """The membership with which this process claims runs.
+
+        None with a single machine, and before this machine has joined.
+        """
         return self.membership.member if self.membership is not None else None
 
     def holds(self, handle: RunHandle, since: float) -> None:

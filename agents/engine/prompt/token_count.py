@@ -73,7 +73,10 @@ class Meter:
         self.appended += tokens
 
     def replied(self, usage: Usage, content: str) -> None:
-        """Count a reply of the model, which reported `usage`."""
+        """Count a reply of the model, which reported `usage`.
+
+        A report far below the estimate is ignored (`DISTRUST`).
+        """
         tokens = estimate_blocks(content)
         self.estimated += tokens
         if usage.total * DISTRUST < self.estimated:

@@ -1,6 +1,8 @@
 """The end of a run: one transaction with all its effects.
 
-The run's row is locked before its clock, as everywhere.
+Call each function in a transaction. It locks the run's row before its clock, as everywhere, and
+raises `FenceLost` if the driver no longer has the lease. `active_ms` are the milliseconds of work
+since the driver's last report.
 """
 
 from __future__ import annotations
@@ -134,3 +136,4 @@ def stop_driving(writer: Writer, active_ms: int) -> None:
         cancel_driven_run(writer, active_ms)
     else:
         hand_back(writer)
+        add_active(writer.run_id, active_ms)
