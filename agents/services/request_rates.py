@@ -120,7 +120,11 @@ def _take(subject: str, minute: int, count: int) -> int:
 
 
 def network_of(meta: Mapping[str, Any]) -> str:
-    """Return the client's address (`agents.client_address`). Of IPv6 the /64 of one person."""
+    """Return the network of the client's address, for example `192.0.2.7/32`.
+
+    For IPv6 it is the /64 network, which one person has as a whole. `meta` is in the form of
+    Django's `request.META`. Returns "unknown" without a valid address.
+    """
     peer, forwarded = (str(meta.get(name, "")) for name in ("REMOTE_ADDR", "HTTP_X_FORWARDED_FOR"))
     try:
         address = ipaddress.ip_address(client_address(peer, forwarded))

@@ -86,7 +86,7 @@ def values_at_start(
 
 
 def check_same_context(thread: Thread, context: Mapping[str, Value]) -> None:
-    """Raise `Conflict` unless `context` has the same values as at the start of the thread."""
+    """Raise `Conflict` unless all values in `context` are those from the start of the thread."""
     began_with = thread.prompt_values or {}
     other = [name for name, value in context.items() if began_with.get(CONTEXT + name) != value]
     if other:
@@ -112,7 +112,7 @@ def check_needed(spec: Mapping[str, Any], thread: Thread) -> None:
 
 
 def check_new_prompts(spec: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
-    """Check the prompts of `spec` that are not in the version before it (`check_names`).
+    """Call `check_names` for the prompts of `spec` that the version `before` does not have.
 
     Prompts from a release without variables remain valid: their braces are plain text.
     """

@@ -32,7 +32,10 @@ T = TypeVar("T")
 
 
 def has_workspace(thread: Thread) -> bool:
-    """Return whether the files are in directories (its last run has a sandbox) or rows."""
+    """Return whether the files are in directories, because the last run has a sandbox.
+
+    Otherwise they are rows. A thread without runs has directories.
+    """
     run = Run.objects.filter(thread=thread).select_related("agent_version").order_by("number")
     last = run.last()
     return last is None or bool(last.spec["sandbox"])
@@ -96,7 +99,10 @@ class Artifacts:
 
 
 def artifacts_of(run: Run) -> Artifacts:
-    """Return the files that the run created or changed, without deleted ones, by path."""
+    """Return the files that the run created or changed, sorted by path, at most `MAX_FILES`.
+
+    With a workspace, files that the run itself has deleted again are omitted.
+    """
     in_workspace = has_workspace(run.thread)
     changed, is_cut = _in_snapshots(run) if in_workspace else ({}, False)
     if not in_workspace:

@@ -26,7 +26,7 @@ _ROWS = "/user_uploads"
 
 
 class UploadFiles:
-    """The files of one thread's user_uploads by their names. Raises `FileError`."""
+    """The files of one thread's user_uploads by their names. Its methods raise `FileError`."""
 
     def __init__(self, backend: TreeBackend | StateFilesystemBackend) -> None:
         self._backend = backend

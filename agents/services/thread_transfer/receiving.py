@@ -75,7 +75,7 @@ def receive_thread(
 
 
 def set_aside(thread_id: str) -> Path | None:
-    """Move a directory out of use. It is kept on disk until it is removed."""
+    """Move a thread's directory out of use, and return its new path; None if there is none."""
     settings = DataSettings.now()
     root = settings.workspaces / thread_id
     if not root.exists() and not root.is_symlink():
