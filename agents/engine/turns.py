@@ -179,7 +179,7 @@ async def _step(session: Session) -> bool:
     await commit_with(session.database, write, commits, alone=ends)
     reached(CrashPoint.REPLY_WRITTEN)
     if ends:
-        await reported(session)
+        await forget_reported_state(session)
         return False
     session.turn = turn
     session.tokens += usage.total
@@ -286,10 +286,10 @@ async def report(session: Session) -> None:
     drafts = await report_drafts(session)
     if drafts:
         await session.database.run(write_events, session.writer, drafts)
-    await reported(session)
+    await forget_reported_state(session)
 
 
-async def reported(session: Session) -> None:
+async def forget_reported_state(session: Session) -> None:
     """Delete the stored state from before the run, which the report no longer needs."""
     if session.run.parent_id is None:
         try:

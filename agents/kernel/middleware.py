@@ -2,7 +2,8 @@
 
 A feature lists instances of `Middleware` in its `middleware.MIDDLEWARE`, and gives each of their
 hooks a place in its `apps.py`. An instance contains configuration only: all runs of a process share
-it. The state of a run is in rows, or in `run.state` while one worker executes the run.
+it. The state of a run is in rows, or in `run.state` while one worker executes the run. A hook whose
+name starts with `wrap_` is called a wrap.
 """
 
 from __future__ import annotations
@@ -279,6 +280,8 @@ class ModelRequest(_Committing):
         spec: AgentSpec | None = None,
     ) -> None:
         """Start an epoch before the next attempt: a new head, and the conversation from its rows.
+
+        Within an epoch, the start of the prompt does not change (`agents.engine.prompt.epoch`).
 
         One transaction checks the fencing token, calls `write`, stores the epoch, and writes
         `events`. `write` can change how the conversation is loaded. It can be called again, as for

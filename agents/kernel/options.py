@@ -82,10 +82,10 @@ class AgentOptions(BaseModel):
     """
 
     def check(self, spec: Any) -> None:
-        """Raise `InvalidRequest` if an agent with `spec` cannot have these options.
+        """Raise `agents.services.errors.InvalidRequest` if an agent cannot have these options.
 
-        `spec` is the `agents.spec.AgentSpec` with the options. The message of the
-        `agents.services.errors.InvalidRequest` must start with the field's name.
+        The message must start with the field's name. `spec` is the `agents.spec.AgentSpec` of the
+        agent, with the options.
         """
 
     def pinned(self, agent: Any) -> dict[str, Any]:

@@ -31,7 +31,10 @@ class ProgramPart:
 
 
 class ProgramOptions:
-    """Arguments that a feature adds to `create_deep_agent`."""
+    """Arguments that a feature adds to `create_deep_agent`.
+
+    `values` of the methods are the values of these arguments, by name.
+    """
 
     names: tuple[str, ...] = ()
     """The names of the arguments. Each is a field of `DeepAgentConfig`."""
@@ -44,7 +47,7 @@ class ProgramOptions:
         return value
 
     def part(self, values: Mapping[str, Any]) -> ProgramPart:
-        """Return the values for one feature, as objects of the program."""
+        """Return the values in the form that the feature uses in the program's process."""
         return ProgramPart()
 
     def stored(self, values: Mapping[str, Any]) -> dict[str, Any]:

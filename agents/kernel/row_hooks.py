@@ -44,7 +44,7 @@ class RowHooks:
     def released(self, run_id: str, clock: RunClock) -> None:
         """Handle a run that has no worker any more, or that a worker claims. No call is active.
 
-        `clock` may be out of date, except that no other worker has the lease.
+        Values in `clock` may be out of date, but it is certain that no other worker has the lease.
         """
 
     def ended(self, run: Run, *, wake: bool) -> None:

@@ -68,7 +68,7 @@ def count_runs(person: Person, days: int, zone: ZoneInfo) -> RunCounts:
     # Comparisons, because SQLite would call Python for each row to find its date in the zone.
     day_of = Case(*(When(created_at__gte=_midnight(day, zone), then=Value(day)) for day in dates))
     rows = (
-        _begun_by_people(person, today, days, zone)
+        _root_runs_in(person, today, days, zone)
         .annotate(day=day_of)
         .values_list("day", "status")
         .annotate(runs=Count("id"))
@@ -98,7 +98,7 @@ def failing_agents(person: Person, days: int, zone: ZoneInfo, most: int = 8) -> 
     today = timezone.now().astimezone(zone).date()
     failed = Q(status=RunStatus.FAILED)
     rows = (
-        _begun_by_people(person, today, days, zone)
+        _root_runs_in(person, today, days, zone)
         .values_list("agent_version__agent__slug", "agent_version__agent")
         .annotate(
             failed=Count("id", filter=failed),
@@ -132,7 +132,7 @@ def work_state() -> WorkState:
     )
 
 
-def _begun_by_people(person: Person, today: date, days: int, zone: ZoneInfo) -> QuerySet[Run]:
+def _root_runs_in(person: Person, today: date, days: int, zone: ZoneInfo) -> QuerySet[Run]:
     start = _midnight(today - timedelta(days=days - 1), zone)
     return runs_for(person).filter(parent=None, created_at__gte=start)
 

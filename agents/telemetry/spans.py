@@ -81,7 +81,7 @@ def reply_message(blocks: Sequence[dict[str, Any]], finish_reason: str) -> str:
 
 
 def user_message(blocks: Sequence[dict[str, Any]]) -> str:
-    """Return a person's message in the same form."""
+    """Return a person's message in the form of `reply_message`."""
     parts = [part for block in blocks if (part := _part(block))]
     return json.dumps([{"role": "user", "parts": parts}], ensure_ascii=False)
 

@@ -178,7 +178,7 @@ def limit_at(shorter: Compaction, place: Place) -> int | None:
 
 
 def thread_turns(run: Run, start: Place) -> Iterator[Said]:
-    """Yield the turns of the thread from `start` to `run`, up to the first one with open calls.
+    """Yield the turns of the thread from `start` to `run`. A turn with open calls is the last one.
 
     Messages that no model may receive, refused replies and empty ones are omitted.
     """

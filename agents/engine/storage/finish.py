@@ -1,7 +1,7 @@
 """The end of a run: one transaction with all its effects.
 
-Call each function in a transaction. It locks the run's row before its clock, as everywhere, and
-raises `FenceLost` if the driver no longer has the lease. `active_ms` are the milliseconds of work
+Call the functions in a transaction. They lock the run's row before its clock, as everywhere, and
+raise `FenceLost` if the driver no longer has the lease. `active_ms` are the milliseconds of work
 since the driver's last report.
 """
 
@@ -91,7 +91,11 @@ def complete_run(
 def fail_run(
     writer: Writer, code: str, message: str, active_ms: int, *, retryable: bool = False
 ) -> None:
-    """Fail a run that cannot continue, and close its open calls. A person may resume it."""
+    """Fail a run that cannot continue, and close its open calls. A person may resume it.
+
+    `code` is for programs, `message` for people. `retryable` is a field of the event `run.failed`:
+    whether the run may succeed if it is resumed.
+    """
     run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.FAILED)
     end_children(run)

@@ -57,7 +57,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a call waits for: the end of runs, or the time `until` (seconds since 1970, or None)."""
+    """What a call waits for: the end of runs, or a time.
+
+    `until` is this time in seconds since 1970; None: only the end of the runs.
+    """
 
     run_ids: Sequence[str]
     until: float | None

@@ -31,7 +31,10 @@ _LARGEST = 2**53
 
 
 def check_context(context: Mapping[str, object]) -> dict[str, Value]:
-    """Return the caller's values in their stored form. Raises `InvalidRequest`."""
+    """Return the caller's values in their stored form.
+
+    Raises `InvalidRequest` for too many values, and for an invalid name or value.
+    """
     if len(context) > MAX_CONTEXT:
         raise InvalidRequest(
             f"The context has {len(context)} names and may have {MAX_CONTEXT}: put long material "
@@ -69,7 +72,10 @@ def _context_value(name: str, value: object) -> Value:
 def values_at_start(
     thread: Thread, owner: AbstractBaseUser, agent: Agent, context: Mapping[str, Value]
 ) -> dict[str, Value]:
-    """Return the values of a thread that starts now."""
+    """Return the values of all variables for a thread that starts now.
+
+    `context` are the caller's own values, by name, after `check_context`.
+    """
     username = owner.get_username()
     full_name = getattr(owner, "get_full_name", lambda: "")().strip()
     first_name = str(getattr(owner, "first_name", "")).strip()

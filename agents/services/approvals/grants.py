@@ -54,9 +54,10 @@ class GrantTerms:
 def give_grant(
     request: ApprovalRequest, run: Run, terms: GrantTerms, *, by: AbstractBaseUser
 ) -> ApprovalGrant:
-    """Create a grant in the transaction that approves `request`. Run and request are locked.
+    """Create a grant in the transaction that approves `request`.
 
-    Raises `InvalidRequest` and `NotAllowed`: then the request is not approved either.
+    The caller has locked the run and the request. Raises `InvalidRequest` and `NotAllowed`: then
+    the request is not approved either.
     """
     _check_request(request, run, by)
     _check_numbers(terms)

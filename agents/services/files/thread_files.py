@@ -1,4 +1,4 @@
-"""A thread's files for display: reading creates and changes nothing."""
+"""A thread's files for display. Reading them does not change them."""
 
 from __future__ import annotations
 

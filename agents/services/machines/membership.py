@@ -31,8 +31,7 @@ class Sign:
 def join_machine() -> Member:
     """Register this machine as a host, also again after it was declared dead.
 
-    Raises `MachineRefused` if another machine has the name, or if shared workspaces are configured
-    but missing.
+    Raises `MachineRefused` if another machine has the name, and as `check_shared_workspaces`.
     """
     settings = MachineSettings.now()
     identity = own_identity()

@@ -104,7 +104,7 @@ def cancel_for(
 
 
 def is_driven(run: Run) -> bool:
-    """Return whether a driver may still write. After its lease it never may again."""
+    """Return whether a driver may still write to the run: it has a lease that has not expired."""
     return run.pk in _driven_among([run])
 
 
@@ -115,7 +115,10 @@ def _driven_among(runs: Sequence[Run]) -> set[str]:
 
 
 def locked_descendants(run: Run) -> list[Run]:
-    """Return all descendants, ancestors first, then by id: all processes lock in this order."""
+    """Lock and return all descendants of a run, level by level, and sorted by id in each level.
+
+    All processes lock in this order.
+    """
     found: list[Run] = []
     level = [run.pk]
     while level:
@@ -165,7 +168,10 @@ def close_open_work(run: Run) -> None:
 
 
 def start_next_pending(run: Run) -> None:
-    """Queue the next message of a thread when its root run has ended."""
+    """Queue the next waiting message of the thread after the end of `run`.
+
+    Does nothing for a subagent's run, and while another run of the thread is active.
+    """
     if run.parent_id is not None:
         return
     # A new message has the thread locked and still sees this run: wait for it.
