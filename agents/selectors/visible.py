@@ -155,7 +155,7 @@ def watchable_runs_for(user: Person) -> QuerySet[Run]:
 def unless_private(user: Person) -> Q:
     """Return a filter of requests without the private ones of other people's runs.
 
-    No permission shows those, also not to superusers.
+    No permission shows these requests, not even to superusers.
     """
     return Q(is_private=False) | Q(run__owner=user.pk)
 
@@ -183,7 +183,7 @@ def grants_for(user: Person) -> QuerySet[ApprovalGrant]:
     """Return the grants that `user` can see.
 
     These are grants by the user, for the user's runs, and for agents that the user owns or approves
-    for.
+    for. With the permission to approve, all grants.
     """
     if not user.is_authenticated:
         return ApprovalGrant.objects.none()

@@ -2,8 +2,9 @@
 
 A process takes a share of a minute's requests with one statement and uses it from memory. The row
 in the database decides, so the limit holds for any number of processes and any cache of the
-project. The rest of a share is lost at the end of the minute: a person may get up to a fiftieth for
-each process less than the limit, never more.
+project. Each process can hold an unused share, so a person may be refused early, by up to a
+fiftieth of the limit for each process. A person gets more than the limit only on a full disk: then
+each process counts alone.
 """
 
 from __future__ import annotations
