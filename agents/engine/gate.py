@@ -69,7 +69,10 @@ class Gate(ABC):
 
     @abstractmethod
     async def permit(self, item: CheckedCall, verdict: Verdict) -> bool | Unfit:
-        """Return whether a call may be made now. Calls that the policy denies are not passed."""
+        """Return whether a call may be made now.
+
+        `verdict` is the result of `judge`. Calls that it denies are not passed.
+        """
 
     @abstractmethod
     async def confirm(self, item: CheckedCall) -> Starting | Unfit | None:

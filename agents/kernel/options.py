@@ -232,13 +232,16 @@ def json_value(value: Any) -> Any:
 
 
 def known_options(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the stored `values` that an installed feature declares."""
+    """Return those of the stored `values` that are options now (`is_option`)."""
     fields = option_fields()
     return {name: value for name, value in values.items() if name in fields}
 
 
 def without_known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the stored `values` that no installed feature declares. They stay stored."""
+    """Return those of the stored `values` that no installed feature has as an option.
+
+    They stay stored.
+    """
     fields = option_fields()
     return {name: value for name, value in values.items() if name not in fields}
 

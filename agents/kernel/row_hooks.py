@@ -55,7 +55,10 @@ class RowHooks:
         """
 
     def resumed(self, run: Run, *, had_ended: bool) -> None:
-        """Handle a run that a person resumes. The caller saves `run` afterwards."""
+        """Handle a run that a person resumes. The caller saves `run` afterwards.
+
+        `had_ended`: the run had failed. Otherwise it was queued, or its process had died.
+        """
 
     def stop_waiting(self, run: Run) -> None:
         """Handle a run that waits for `waits_for` and is about to end instead."""

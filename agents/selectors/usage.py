@@ -79,7 +79,7 @@ def spent_since(
 def usage_by_day(person: Person, days: int, zone: ZoneInfo, *, own: bool = False) -> list[DayUsage]:
     """Return the usage of runs that `person` can read in the last `days` days, latest day first.
 
-    `own` limits it to runs that the person started.
+    The days are those of the time zone `zone`. `own` limits the result to the person's own runs.
     """
     runs, totals = counted_runs_for(person), counted_totals_for(person)
     if own:

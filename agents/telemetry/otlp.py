@@ -96,7 +96,10 @@ class SpanQueue:
         self._thread: threading.Thread | None = None
 
     def samples(self, trace_id: int, remote: RemoteParent | None) -> bool:
-        """Return whether the sampler accepts a trace. The answer is the same in all processes."""
+        """Return whether the sampler accepts a trace. The answer is the same in all processes.
+
+        `remote` is the span of another program that is the parent of the trace.
+        """
         context = None
         if remote is not None:
             flags = SAMPLED if remote.sampled else TraceFlags(0)

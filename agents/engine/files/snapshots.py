@@ -176,7 +176,10 @@ class CallSnapshots:
 
 
 async def begin_changes(snapshots: CallSnapshots, context: ToolContext, effect: str) -> None:
-    """Prepare snapshots before a call. Only the first call that may change files takes time."""
+    """Prepare snapshots before a call with this `effect`. Only a call that may write needs them.
+
+    The first such call of a driver takes time. Raises `WorkspaceBusy`.
+    """
     if effect == Effect.WRITE and snapshots.is_on and not snapshots.has_begun:
         await context.in_thread(snapshots.begin)
 
@@ -184,7 +187,10 @@ async def begin_changes(snapshots: CallSnapshots, context: ToolContext, effect: 
 async def add_changes(
     snapshots: CallSnapshots, threads: Executor, effect: str, outcome: Outcome
 ) -> None:
-    """Add the snapshot after a call to the transaction that stores its outcome."""
+    """Add the snapshot after a call with this `effect` to the transaction that stores its outcome.
+
+    Only a call that may write has one. `threads` execute the blocking part.
+    """
     if effect != Effect.WRITE or not snapshots.is_on:
         return
     record = await to_its_end(threads, partial(snapshots.after, outcome.call))

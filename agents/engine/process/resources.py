@@ -123,7 +123,10 @@ class Resources:
         return await self._loop.run_in_executor(self.threads, function, *arguments)
 
     async def try_hand_back(self, handle: RunHandle, fault: str) -> None:
-        """Release a run after `fault`, if the database is available."""
+        """Release a run, if the database is available; otherwise its lease expires.
+
+        `fault` is the reason, as a text for people.
+        """
         try:
             await self.database.run(partial(hand_back, fault=fault), await self._writer(handle))
         except (DatabaseError, FenceLost) as error:

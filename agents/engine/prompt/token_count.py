@@ -97,7 +97,11 @@ def measured(
     scale: float = 1.0,
     last: Usage | None = None,
 ) -> Meter:
-    """Return the counter of a conversation. `last` is the usage that its last reply reported."""
+    """Return the counter of the conversation with this head and history.
+
+    `scale` is the first value of `Meter.scale`, and `last` the usage that the last reply reported,
+    if it is known.
+    """
     meter = Meter(estimated=head_tokens(head), scale=scale)
     replies = [index for index, (role, _) in enumerate(history) if role == "assistant"]
     for index, (_, blocks) in enumerate(history):

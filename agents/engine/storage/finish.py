@@ -74,7 +74,11 @@ def complete_run(
     active_ms: int,
     fields: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Complete a run after its answer. `fields` are additional fields of its event."""
+    """Complete a run after its answer.
+
+    `finish_reason` is the model's reason to stop, and `fields` are additional fields of the event
+    `run.completed`.
+    """
     run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.COMPLETED)
     end_children(run)

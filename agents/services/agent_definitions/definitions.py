@@ -197,8 +197,8 @@ def restore_version(
 ) -> Agent:
     """Give an agent the definition of one of its versions, as a new version.
 
-    Its slug, its description and the people who may use it stay. Raises `NotFound`, otherwise as
-    `change_definition`.
+    Its slug, its description and the people who may use it stay. `known_tools` and `matches` are
+    those of `change_definition`. Raises `NotFound`, and the exceptions of `change_definition`.
     """
     version = version_of(agent_id, number)
     fields = definition_of(version)

@@ -279,7 +279,10 @@ def related_rows(agent: Agent, data: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def groups_named(field: str, names: list[str]) -> list[Group]:
-    """Return the groups with these names. Raises `InvalidRequest` for an unknown one."""
+    """Return the groups with these names.
+
+    Raises `InvalidRequest` for an unknown name, with a message that starts with `field`.
+    """
     there = {group.name: group for group in Group.objects.all()}
     _require(field, names, there)
     return [there[name] for name in names]

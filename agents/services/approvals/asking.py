@@ -99,7 +99,8 @@ def ask_about_proposal(
 ) -> ApprovalRequested:
     """Create an approval request for the change that `call` proposes, and return its event.
 
-    The caller has locked the run, and writes the event.
+    The caller has locked the run, and writes the event. `proposal` is the result of `kind`'s method
+    `propose`; the other arguments are those of `ask_about_call`.
     """
     displayed = call.effective_input
     request = ApprovalRequest.objects.create(

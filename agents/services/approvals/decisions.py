@@ -367,7 +367,7 @@ def _apply_to_call(call: ToolCall, answer: DecisionRequest) -> list[EventDraft]:
 def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[EventDraft]:
     """End a waiting call that will not run, and return the events to write.
 
-    `text` is the result for the model, and `reason` the one for people.
+    `text` is the result for the model, `code` is for programs, and `reason` for people.
     """
     check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.REJECTED)
     call.status = ToolCallStatus.REJECTED

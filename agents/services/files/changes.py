@@ -120,7 +120,10 @@ def _shown(change: Change, diff: str | None) -> ChangedFile:
 
 
 def text_diff(before: bytes, after: bytes, steps: Steps) -> str | None:
-    """Return a unified diff without a header, None if one of the contents is not a small text."""
+    """Return a unified diff without a header, None if one of the contents is not a small text.
+
+    `steps` limits the work of all diffs that share it.
+    """
     if max(len(before), len(after)) > DIFF_BYTES or b"\0" in before + after:
         return None
     try:

@@ -52,9 +52,10 @@ def write_lock(thread_id: str) -> FileLock:
 
 
 def watched_areas(workspace: Workspace) -> dict[str, Path]:
-    """Return the directories that the agent can change, without those of its parent.
+    """Return the directories that the agent can change, by area, without those of its parent.
 
-    A subagent's changes to those become changes of its parent, when that continues.
+    A subagent's changes in its parent's directories count as changes of the parent, when the parent
+    continues.
     """
     shared = FAMILY_AREAS if workspace.family is not None else ()
     return {

@@ -44,8 +44,8 @@ def has_workspace(thread: Thread) -> bool:
 def readable_files(thread: Thread, *, in_workspace: bool) -> FileBackend:
     """Return all files of the thread, even if some of its directories are missing.
 
-    For a thread on another host these are the files of its last stored snapshot. Raises `Conflict`
-    if they are unavailable here.
+    `in_workspace` is the result of `has_workspace`. For a thread on another host these are the
+    files of its last stored snapshot. Raises `Conflict` if they are unavailable here.
     """
     if in_workspace and not lie_here(thread):
         above = synced_copy(thread.root) if thread.root is not None else None

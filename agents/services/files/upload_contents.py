@@ -159,7 +159,7 @@ def add_contents(
 ) -> None:
     """Store contents of these uploads for all hosts, from a workspace on this host. Blocks.
 
-    `call` runs a function of rows in a transaction.
+    `lacking` is a result of `without_contents`. `call` runs a function in a transaction.
     """
     files = directory_uploads(location)
     for name, upload_id in lacking.items():

@@ -37,7 +37,8 @@ def cancel_run(run_id: str, *, by: str, reason: str = "") -> Run:
     """End a run and its descendants, or let their driver end them.
 
     Runs without a driver end in this transaction, with their approvals. A run that a worker drives
-    ends within a second. A run that has ended stays unchanged; cancelling twice is no error.
+    ends within a second. A run that has ended stays unchanged; cancelling twice is no error. `by`
+    names the person or the cause, and `reason` is a text for people.
     """
     parent_id = Run.objects.values_list("parent_id", flat=True).get(pk=run_id)
     run = lock_with_parent(run_id, parent_id)
