@@ -38,7 +38,7 @@ class DayUsage:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """Return a thread's time zone, or that of the settings if this machine does not know it."""
+    """Return the time zone `name`, or that of the settings if it is empty or unknown here."""
     try:
         return ZoneInfo(name or settings.TIME_ZONE)
     except (ZoneInfoNotFoundError, ValueError):

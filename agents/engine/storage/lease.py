@@ -172,8 +172,8 @@ def cancelled_among(run_ids: Sequence[str]) -> list[str]:
 def hand_back(writer: Writer, *, fault: str = "") -> None:
     """Release a run before its end, so that another process continues it immediately.
 
-    `fault` is the reason if this is not a choice. It counts like the death of a driver, and becomes
-    an event of the run. Raises `FenceLost`.
+    After a failure, `fault` is its reason: then the release counts like the death of a driver, and
+    an event of the run contains the reason. Raises `FenceLost`.
     """
     run = lock_and_release(writer)
     if fault:

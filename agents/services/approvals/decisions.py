@@ -205,7 +205,7 @@ def _check(
 
 
 def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
-    """Raise `Conflict` or `InvalidRequest` if the decision does not fit the request's state."""
+    """Raise `Conflict` if the request cannot be decided now, `InvalidRequest` for a bad answer."""
     if answer.digest is not None and answer.digest != request.digest:
         raise Conflict("The request has changed. Reload it and decide again.", code="stale")
     if request.status != ApprovalStatus.PENDING:
