@@ -100,6 +100,8 @@ def fail_run(
     `code` is for programs, `message` for people. `retryable` is a field of the event `run.failed`:
     whether the run may succeed if it is resumed.
     """
+    # The message can contain any text of a server or of a middleware.
+    message = _storable(message)
     run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.FAILED)
     end_children(run)
@@ -114,6 +116,11 @@ def fail_run(
     append_events(run.id, [failed])
     row_hooks.ended(run)
     start_next_pending(run)
+
+
+def _storable(text: str) -> str:
+    """Return `text` without lone surrogates, and without NULs, which PostgreSQL refuses."""
+    return text.encode("utf-8", "replace").decode().replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 
 def end_run(writer: Writer, end: End, active_ms: int) -> None:

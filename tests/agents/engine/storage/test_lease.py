@@ -159,6 +159,14 @@ def test_runs_that_have_begun_are_found_before_older_new_ones() -> None:
     assert orphaned_runs(POOL, 1) == [begun.id]
 
 
+def test_a_run_fails_with_any_message() -> None:
+    _, run = new_run()
+    committed(fail_run, claimed(run), "model_api", "half \ud800 and NUL \x00.", 0)
+    run.refresh_from_db()
+    assert run.status == "failed"
+    assert run.error_message == "half ? and NUL \N{REPLACEMENT CHARACTER}."
+
+
 def test_a_released_run_counts_the_time_of_its_unfinished_step() -> None:
     _, run = new_run()
     committed(stop_driving, claimed(run), 70)
