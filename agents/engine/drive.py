@@ -26,7 +26,7 @@ from agents.engine.session import Session
 from agents.engine.storage.finish import cancel_driven_run, end_run, fail_run, stop_driving
 from agents.engine.storage.journal import Writer
 from agents.engine.storage.lease import MAX_LOST_DRIVERS, Claim, last_fault
-from agents.engine.turns import report, run_turns, wall_seconds_left
+from agents.engine.turns import limit_wall_time, report, run_turns
 from agents.ids import run_marker
 from agents.kernel.park import End
 from agents.middleware.context import SubagentError
@@ -49,8 +49,9 @@ ROOM_SECONDS = 1.0
 async def drive(worker: Resources, handle: RunHandle) -> None:
     """Execute a run until it ends, parks, or continues in another process. Never raises.
 
-    After a failure that is not the run's own, the rows do not change: the lease expires, and the
-    run continues in another process.
+    If the database or the shared storage fails, or the disk is full, the run is released after a
+    pause, or its lease expires if this fails too. A process then claims the run again. Any other
+    exception fails the run.
     """
     run_id = handle.run_id
     claim: Claim | None = None
@@ -178,7 +179,7 @@ async def _drive_loaded(
         await settle_files(worker, handle, writer, run)
         await look_at_uploads(worker, handle, writer, run)
         session = await open_session(worker, handle, claim, context)
-        with wall_seconds_left(session):
+        with limit_wall_time(session):
             await run_turns(session)
     except ProviderError as error:
         logger.warning("the model failed: %s", error.message, extra={"run_id": run.id})

@@ -31,6 +31,7 @@ class CheckedCall:
     call: Call
     tool: Tool[Any]
     given: BaseModel
+    """The validated input."""
     raw_input: Any
     """The input before the validation: from the model, or edited by a person."""
     grant_id: str = ""
@@ -54,7 +55,8 @@ class Gate(ABC):
     """Base class of the gate. An instance decides about the calls of one claim of a run.
 
     A call is judged when the model requests it, permitted when it is its turn, and confirmed
-    immediately before it is made. Calls without a permission wait for people.
+    immediately before it is made. Calls without a permission wait for people. If a method returns
+    `Unfit`, the engine ends the call with an error.
     """
 
     @abstractmethod
@@ -67,7 +69,10 @@ class Gate(ABC):
 
     @abstractmethod
     async def permit(self, item: CheckedCall, verdict: Verdict) -> bool | Unfit:
-        """Return whether a call may be made now. Calls that the policy denies are not passed."""
+        """Return whether a call may be made now.
+
+        `verdict` is the result of `judge`. Calls that it denies are not passed.
+        """
 
     @abstractmethod
     async def confirm(self, item: CheckedCall) -> Starting | Unfit | None:
@@ -91,7 +96,7 @@ class Gate(ABC):
 
 @lru_cache(maxsize=1)
 def installed_gate() -> Callable[[Any], Gate]:
-    """Return the gate class of the installed apps. Call it with the session of a claim.
+    """Return the gate class of the installed apps. Call the class with the session of a claim.
 
     Raises `ImproperlyConfigured` unless there is exactly one.
     """

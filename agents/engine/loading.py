@@ -76,7 +76,16 @@ def load_run(
 ) -> Loaded:
     """Return the stored state of a run. At its start, determine the values that stay fixed.
 
-    These are the parts of features, the prompt and the host account.
+    These are the parts of features, the prompt and the host account. Call this in a transaction.
+    Raises `FenceLost`.
+
+    Args:
+        writer: The right to write to the run.
+        run: The run.
+        spec: The definition with which the run continues.
+        prepared: The values that parts prepared for the start, by class; see `prepare_parts`.
+        output_format: The provider's form of the output schema; see `begin_epoch`.
+        window: The limits of the model. None: those of `spec`.
     """
     if not run.has_begun:
         # Lock the run before its clock, as everywhere, because this writes its row. This also
@@ -136,7 +145,11 @@ async def _load(
 async def open_session(
     worker: Resources, handle: RunHandle, claim: Claim, context: DrivenRun
 ) -> Session:
-    """Return the session of a driver. Raises `ToolkitMissing` without the run's Python program."""
+    """Return the session of a driver.
+
+    Raises `ToolkitMissing` if this process does not have the tools of the run's Python program,
+    `ProviderError`, `Stopped` and `FenceLost`.
+    """
     run, clock, writer, spec = claim.run, claim.clock, context.writer, context.spec
     provider = provider_or_absent(worker.provider, spec.provider)
     with handle.interruptible():  # this may send a request to a model server

@@ -146,7 +146,8 @@ async def output_format_of(provider: Provider, spec: AgentSpec) -> str:
 async def call_model(session: Session, request: ModelRequest) -> Reply:
     """Call the model through all middleware wraps, and return the reply.
 
-    Raises `ProviderError` if the call fails.
+    Raises `ProviderError` if the call fails, `Leave` if a middleware releases the run, and
+    `Stopped`.
     """
     with session.handle.interruptible():
         return await session.call_model(request)
@@ -155,7 +156,8 @@ async def call_model(session: Session, request: ModelRequest) -> Reply:
 async def attempt_call(request: ModelRequest) -> Reply:
     """Call the model once: the innermost handler of all wraps.
 
-    A failed attempt leaves nothing in the transcript, and clients discard its streamed text.
+    A failed attempt leaves nothing in the transcript, and clients discard its streamed text. Raises
+    `ProviderError`.
     """
     if request.has_parts:
         request.reset(StepReset(step=request.turn, reason="the model call is made again"))

@@ -36,7 +36,10 @@ class Review:
     commits: list[Commit] = field(default_factory=list)
 
     def add(self, author: str, decision: ReplyDecision) -> None:
-        """Add the decision of one middleware."""
+        """Add the decision of the middleware `author`.
+
+        Raises `RuntimeError` if it adds a note to a reply that does not end the run.
+        """
         if decision.note:
             if not self.ends:
                 raise RuntimeError(

@@ -19,7 +19,7 @@ from agents.providers.prices import cost_microusd
 
 
 class Unwatched:
-    """Replacement for a run's stream of a call whose text no client sees."""
+    """The stream of a model call whose text no client sees. It discards everything."""
 
     def add(self, kind: type[Piece], part: str, text: str) -> None:
         """See `Watched.add`."""

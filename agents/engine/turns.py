@@ -47,7 +47,10 @@ from agents.structured_output.levels import MOST_LEVELS
 
 
 async def run_turns(session: Session) -> None:
-    """Continue a run from its stored state until it ends or parks. Raises `Stopped`."""
+    """Continue a run from its stored state until it ends or parks.
+
+    Raises `Stopped`, `ProviderError` and `FenceLost`.
+    """
     context, chain = session.context, session.chain
     session.call_model = chain.model_handler(context, attempt_call)
     session.call_tool = chain.tool_handler(
@@ -176,7 +179,7 @@ async def _step(session: Session) -> bool:
     await commit_with(session.database, write, commits, alone=ends)
     reached(CrashPoint.REPLY_WRITTEN)
     if ends:
-        await reported(session)
+        await forget_reported_state(session)
         return False
     session.turn = turn
     session.tokens += usage.total
@@ -283,10 +286,10 @@ async def report(session: Session) -> None:
     drafts = await report_drafts(session)
     if drafts:
         await session.database.run(write_events, session.writer, drafts)
-    await reported(session)
+    await forget_reported_state(session)
 
 
-async def reported(session: Session) -> None:
+async def forget_reported_state(session: Session) -> None:
     """Delete the stored state from before the run, which the report no longer needs."""
     if session.run.parent_id is None:
         try:
@@ -305,8 +308,12 @@ def limit_reached(session: Session) -> tuple[str, str] | None:
 
 
 @contextmanager
-def wall_seconds_left(session: Session) -> Iterator[None]:
-    """Stop the driver when the run's wall time is used up, wherever it waits."""
+def limit_wall_time(session: Session) -> Iterator[None]:
+    """Limit the block to the rest of the run's wall time (`max_seconds`; None: no limit).
+
+    After this time, the run's handle is stopped with `StopReason.WALL_TIME`. The driver then raises
+    `Stopped` where it waits, or before its next step.
+    """
     seconds = session.spec.max_seconds
     if seconds is None:
         yield

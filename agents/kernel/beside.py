@@ -45,8 +45,13 @@ class Beside:
     async def call(self, function: Callable[..., Any], *arguments: Any, seconds: float) -> Any:
         """Return the result of `function(*arguments)`, awaited for a coroutine function.
 
-        Raises its exception, `TimeoutError` after `seconds`, and `TooManyHang`. If the caller is
-        cancelled, a coroutine is cancelled too. A function continues, and its result is lost.
+        If the caller is cancelled, or after a `TimeoutError`, a coroutine is cancelled. Any other
+        function continues, and its result is lost.
+
+        Raises:
+            TimeoutError: The call took longer than `seconds`.
+            TooManyHang: Too many earlier functions hang. A coroutine function never raises this.
+            Exception: The exception of the function. `RuntimeError` replaces `SystemExit`.
         """
         if inspect.iscoroutinefunction(function):
             running = _contained(function, arguments)
@@ -66,8 +71,9 @@ class Beside:
     ) -> Any:
         """Call `function()`, block until it ends, and return the result.
 
-        Raises its exception, `TooManyHang`, and `TimeoutError` after `seconds` or a cancellation.
-        In the latter case the function continues, and its result is lost.
+        `cancel` ends the wait from another thread. Raises the function's exception, `TooManyHang`,
+        and `TimeoutError` after `seconds` or a cancellation. After such a `TimeoutError`, the
+        function continues, and its result is lost.
         """
         result, over, thread = self._start(function, ())
         forget = cancel.on_cancel(lambda: _cancel(result)) if cancel else None
@@ -121,7 +127,7 @@ class Beside:
         `await here(make)` awaits `make()` in the task of the caller, and returns its result. If
         `make()` raises an exception of the types `visible`, the function receives it. Any other
         exception is raised here and cancels the function. Also raises the function's own
-        exceptions, and `TimeoutError` after the function has run for `seconds`.
+        exceptions, and `TimeoutError` after `seconds`. The time of `make()` does not count.
         """
         loop = asyncio.get_running_loop()
         requests: asyncio.Queue[tuple[Callable[[], Awaitable[Any]], Future[Any]]] = asyncio.Queue()

@@ -2,8 +2,8 @@
 
 A feature gives each hook a place in its `apps.py`, for example `middleware_order = {"retries": 900,
 "stuck.after_model": 200}`. The name of a middleware without a hook applies to all its hooks. Hooks
-with lower numbers run first; wraps with lower numbers are outside of those with higher numbers. Two
-middleware cannot have the same place for a hook.
+with lower numbers run first. Of the hooks that wrap a call (`wrap_…`), those with lower numbers are
+outside. Two middleware cannot have the same place for a hook.
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ class Loaded:
 def load(context: LoadContext) -> Loaded:
     """Let all middleware load their state of a run, and return the states and the chain.
 
-    Call it in the transaction that claims the run.
+    If needed middleware is not installed, or a middleware returns an `End`, only `Loaded.end` is
+    set. Call this in the transaction that claims the run. Raises `ImproperlyConfigured` if a hook
+    has no valid place.
     """
     states: dict[type, Any] = {}
     absent = set()
@@ -184,7 +186,10 @@ def _order() -> Mapping[str, tuple[Middleware, ...]]:
 
 
 def order_problems() -> Iterator[str]:
-    """Yield an error for each place that is missing, unknown or used twice."""
+    """Yield an error for each place that is missing, unknown or used twice.
+
+    Also for each name that two middleware have.
+    """
     entries = _entries()
     names: dict[str, str] = {}
     for config, item in entries:

@@ -17,7 +17,7 @@ from agents.kernel.features import collect
 
 @dataclass(frozen=True, slots=True, order=True)
 class Stays:
-    """An item that stays. `agent` is the slug of the agent that keeps it."""
+    """An item that stays after an erasure. `agent` is the slug of the agent that keeps it."""
 
     agent: str
     name: str

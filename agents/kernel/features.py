@@ -92,7 +92,10 @@ def feature_modules(
 def collect(
     module: str, attribute: str, *, skip_broken: bool = False
 ) -> list[tuple[FeatureConfig, Any]]:
-    """Return (feature, entry) for each entry of the list `attribute` in the features' `module`."""
+    """Return (feature, entry) for each entry of the list `attribute` in the features' `module`.
+
+    `skip_broken` and the exceptions are those of `feature_modules`.
+    """
     return [
         (config, entry)
         for config, found in feature_modules(module, skip_broken=skip_broken)
@@ -174,11 +177,13 @@ class Preload:
 class Job:
     """Periodic work of every worker, each `every` seconds.
 
-    `run` is called on a thread with a database connection and outside a transaction. It does one
-    piece of work and returns whether there may be more. One pass does at most `parts` pieces.
-    Several workers call `run` at the same time, so it must lock the rows that it changes. Work that
-    only one process may do starts with `agents.services.background_jobs.take_background_job(name,
-    seconds)`. After an error it is tried again, with increasing pauses up to five minutes.
+    `run` is called in a transaction, on the only thread of the worker that uses the database, so it
+    must not block. It does one piece of work and returns whether there may be more. One pass does
+    at most `parts` pieces. Several workers call `run` at the same time, so it must lock the rows
+    that it changes. Work that only one process may do starts with
+    `agents.services.background_jobs.take_background_job(name, seconds)`. After an error, `run` is
+    called again, with increasing pauses up to five minutes; after an error of the database without
+    these pauses.
 
     `name` is the kind of work for the log: "schedules".
     """
@@ -209,7 +214,8 @@ class WorkerPart:
     def look(self) -> None:
         """Start the work that is due. This method reads rows and must not block.
 
-        It is called each second, in a transaction, except in the process of one command.
+        Workers call it each second, in a transaction. The process of a single command never calls
+        it.
         """
 
     def close(self) -> None:
@@ -220,7 +226,7 @@ class WorkerPart:
 
 
 def feature_parts() -> list[WorkerPart]:
-    """Create the parts of the installed features for one worker."""
+    """Create and return the parts of the installed features for one worker."""
     return [part() for _, part in collect("jobs", "PARTS")]
 
 

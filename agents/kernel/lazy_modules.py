@@ -8,8 +8,8 @@ read. Type checkers, linters and import contracts see ordinary imports. The bloc
 `from package import module`. Python 3.15 has this as `lazy from … import …` (PEP 810).
 
 Use it only for modules that most processes never need, and write the measured cost in a comment; or
-for modules that need Django's set-up, in a module that is imported before it. Commands of `vel`
-have `agents.doors.cli.late_imports`, which also accepts functions and classes.
+for modules that need Django's set-up, in a module that is imported before the set-up. Commands of
+`vel` have `agents.doors.cli.late_imports`, which also accepts functions and classes.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _CLOCK = RunClock._meta.db_table
 
 
 class FenceLost(Exception):
-    """Another worker has the run. The transaction has written nothing."""
+    """This worker no longer has the lease of the run. The transaction must be rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,14 @@ def held_clock(writer: Writer) -> RunClock:
 
 
 def release_lease(run_id: str, fence: int, active_ms: int = 0) -> bool:
-    """Clear the lease in the transaction that parks or ends the run.
+    """Clear the lease in the transaction that releases, parks or ends the run.
 
     Args:
+        fence: The fencing token of the worker's claim.
         active_ms: Milliseconds that the worker has worked since its last report.
 
     Returns:
-        False if the lease was lost before.
+        False if the worker no longer has the lease.
     """
     clocks = RunClock.objects.raw(
         f'UPDATE "{_CLOCK}" SET lease_until = NULL, lease_holder = %s,'  # noqa: S608
@@ -67,7 +68,7 @@ def lock_and_release(writer: Writer) -> Run:
     """Lock the run, clear its lease, and return the run. Starts the last transaction of a worker.
 
     The row of a parent is locked first, because the end of a run can resume its parent. Raises
-    `FenceLost` if another worker has the run, or if it was deleted.
+    `FenceLost` if the worker no longer has the lease, or if the run was deleted.
     """
     run = lock_with_parent(writer.run_id, writer.parent_id)
     if run is None or not release_lease(writer.run_id, writer.fence):

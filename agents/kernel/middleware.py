@@ -2,7 +2,8 @@
 
 A feature lists instances of `Middleware` in its `middleware.MIDDLEWARE`, and gives each of their
 hooks a place in its `apps.py`. An instance contains configuration only: all runs of a process share
-it. The state of a run is in rows, or in `run.state` while one worker executes the run.
+it. The state of a run is in rows, or in `run.state` while one worker executes the run. A hook whose
+name starts with `wrap_` is called a wrap.
 """
 
 from __future__ import annotations
@@ -98,9 +99,9 @@ class RunContext(ABC):
     @property
     @abstractmethod
     def calls(self) -> Sequence[Call]:
-        """Return the calls of the last turn, after they have ended.
+        """Return the tool calls of the last turn, once all of them have ended.
 
-        The result is empty if they ended before this claim.
+        Before that, and if they had ended when this process claimed the run, the result is empty.
         """
 
     def state(self, kind: type[T]) -> T:
@@ -113,8 +114,8 @@ class RunContext(ABC):
     def leave(self, reason: Park | End) -> NoReturn:
         """Park or end the run from inside a wrap. Parallel calls end first.
 
-        If the run need not wait, the call is made again, with all its wraps. A call that may have
-        changed something cannot park the run.
+        If `Park.settle` returns None, the call is made again, with all its wraps. A tool call whose
+        effect is not `read` cannot park the run: it gets an error as its result.
         """
         raise Leave(reason)
 
@@ -135,7 +136,7 @@ class RunContext(ABC):
 
     @abstractmethod
     def reminders(self) -> list[str]:
-        """Return the features' reminders for the model, for a prompt without the earlier turns."""
+        """Return the features' texts that replace earlier turns in a prompt without them."""
 
     @abstractmethod
     def files(self) -> FileBackend:
@@ -163,16 +164,18 @@ class RunContext(ABC):
     async def in_thread(
         self, function: Callable[..., T], *arguments: Any, to_its_end: bool = False
     ) -> T:
-        """Call a blocking function on a separate thread.
+        """Call a blocking function on a separate thread, and wait for its end in any case.
 
-        With `to_its_end`, the result is returned even if the hook is cancelled during the call.
+        If the hook is cancelled during the call, `CancelledError` is then raised. With
+        `to_its_end`, the result is returned instead.
         """
 
     @abstractmethod
     async def pause(self, seconds: float) -> None:
         """Wait some seconds.
 
-        The wait ends early if the process shuts down or the run is cancelled.
+        If the process shuts down or the run is cancelled, an exception ends the wait early. Do not
+        catch it: it stops the run.
         """
 
     @abstractmethod
@@ -195,10 +198,10 @@ class Commit:
 
 
 class CommitAgain(Exception):
-    """Raised by a write of `on_commit` that needs more data.
+    """Raised by a function passed to `on_commit` of a request, if it needs more data.
 
-    No rows are written. The engine awaits `prepare`, and commits again in a transaction that no
-    other run shares.
+    The transaction is rolled back. The engine awaits `prepare()`, and calls all functions again, in
+    a transaction that no other run shares.
     """
 
     def __init__(self, prepare: Callable[[], Awaitable[None]]) -> None:
@@ -218,11 +221,13 @@ class _Committing:
     ) -> None:
         """Add `write` to the transaction that stores the reply or the result.
 
-        It runs after the check of the fencing token and after the kernel has written its own rows.
-        `write` can run again, so it must only change rows; `then` runs once, on the event loop,
-        after the commit. `write` must not lock a run, a clock or a thread. A write that locks other
-        rows is `alone`: no other run shares its transaction. It must lock the rows in the order of
-        their ids.
+        Args:
+            write: Called after the check of the fencing token, when the kernel has written its own
+                rows. It can be called again, so it must only change rows. It must not lock a run, a
+                clock or a thread.
+            alone: Whether `write` locks other rows: then no other run shares the transaction.
+                `write` must lock the rows in the order of their ids.
+            then: Called once, on the event loop, after the commit.
         """
         self.commits.append(Commit(write, alone, then))
 
@@ -276,8 +281,10 @@ class ModelRequest(_Committing):
     ) -> None:
         """Start an epoch before the next attempt: a new head, and the conversation from its rows.
 
-        One transaction checks the fencing token, calls `write`, which can change how the
-        conversation is loaded, stores the epoch, and writes `events`. It can run again, as for
+        Within an epoch, the start of the prompt does not change (`agents.engine.prompt.epoch`).
+
+        One transaction checks the fencing token, calls `write`, stores the epoch, and writes
+        `events`. `write` can change how the conversation is loaded. It can be called again, as for
         `on_commit`. With `spec` the run and this request continue with the model of `spec`.
 
         Raises `FenceLost`, and `RuntimeError` for a request with another purpose than `step`.
@@ -388,7 +395,7 @@ class Middleware:
         """
 
     async def before_agent(self, run: RunContext) -> End | None:
-        """Handle the start of each claim, before any expensive work."""
+        """Handle the start of each claim, before any expensive work. An `End` fails the run."""
 
     async def before_model(self, run: RunContext) -> Tell | End | Park | None:
         """Handle the start of each turn, also if it is repeated."""
@@ -402,7 +409,8 @@ class Middleware:
     async def after_model(self, run: RunContext, ending: Ending) -> ReplyDecision | None:
         """Decide about a reply before it is stored.
 
-        Called once for each, until a middleware ends the run.
+        Called once for each reply. After a middleware has failed the run, the following ones are
+        not called.
         """
 
     async def check_call(self, run: RunContext, call: ToolCallRequest) -> Refusal | None:

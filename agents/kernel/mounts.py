@@ -25,7 +25,10 @@ class Mount:
     root: ClassVar[str] = ""
     """The absolute path of the directory."""
     tools: ClassVar[Mapping[str, str | None]] = {}
-    """The tools whose paths are relative to `root`, each with the path that it uses by default."""
+    """The tools whose paths are relative to `root`, each with the path that it uses by default.
+
+    None: the tool has no default.
+    """
 
     def files(self, agent_id: str, call: Callable[..., Any]) -> FileBackend:
         """Return the files of an agent. `call` calls a function with arguments in a transaction."""

@@ -47,7 +47,10 @@ def labels_of(field: FieldInfo) -> dict[Any, str]:
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return (the type without None and limits, whether None is possible)."""
+    """Return (the type without None and limits, whether None is possible).
+
+    A union of several other types is returned unchanged.
+    """
     optional = False
     if get_origin(annotation) in (Union, UnionType):
         kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
@@ -79,10 +82,10 @@ class AgentOptions(BaseModel):
     """
 
     def check(self, spec: Any) -> None:
-        """Raise `InvalidRequest` if an agent with `spec` cannot have these options.
+        """Raise `agents.services.errors.InvalidRequest` if an agent cannot have these options.
 
-        `spec` is the `agents.spec.AgentSpec` with the options. The message of the
-        `agents.services.errors.InvalidRequest` must start with the field's name.
+        The message must start with the field's name. `spec` is the `agents.spec.AgentSpec` of the
+        agent, with the options.
         """
 
     def pinned(self, agent: Any) -> dict[str, Any]:
@@ -187,7 +190,7 @@ def validated_options(values: Mapping[str, Any]) -> AgentOptions:
 
 
 def tolerated_options(values: Mapping[str, Any]) -> AgentOptions:
-    """Return the definition with the stored `values`, except those that are no longer valid."""
+    """Return the definition with the stored `values`, except unknown and invalid ones."""
     known = known_options(values)
     try:
         return validated_options(known)
@@ -229,13 +232,16 @@ def json_value(value: Any) -> Any:
 
 
 def known_options(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the stored `values` that an installed feature declares."""
+    """Return those of the stored `values` that are options now (`is_option`)."""
     fields = option_fields()
     return {name: value for name, value in values.items() if name in fields}
 
 
 def without_known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the stored `values` that no installed feature declares. They stay stored."""
+    """Return those of the stored `values` that no installed feature has as an option.
+
+    They stay stored.
+    """
     fields = option_fields()
     return {name: value for name, value in values.items() if name not in fields}
 

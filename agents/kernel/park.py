@@ -76,10 +76,18 @@ class Park:
 
 
 def park(writer: Writer, parking: Park, active_ms: int, fail: Fail) -> bool:
-    """Park the run, or end it. Return False if the run need not wait.
+    """Park the run, or end it. Return False if the run need not wait and the worker continues.
 
-    `active_ms` are the milliseconds of work since the worker's last report. Raises `FenceLost` if
-    another worker has the run, or if it was deleted.
+    A run with a cancel request ends as cancelled instead. Call this in a transaction.
+
+    Args:
+        writer: The right to write to the run.
+        parking: The reason, and the function that writes the rows of the feature.
+        active_ms: Milliseconds of work since the worker's last report.
+        fail: Called to end the run, if `parking.settle` returns an `End`.
+
+    Raises:
+        FenceLost: The worker no longer has the lease, or the run was deleted.
     """
     run, runs = _lock(writer, parking.locks)
     clock = held_clock(writer)

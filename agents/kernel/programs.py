@@ -31,7 +31,10 @@ class ProgramPart:
 
 
 class ProgramOptions:
-    """Arguments that a feature adds to `create_deep_agent`."""
+    """Arguments that a feature adds to `create_deep_agent`.
+
+    `values` of the methods are the values of these arguments, by name.
+    """
 
     names: tuple[str, ...] = ()
     """The names of the arguments. Each is a field of `DeepAgentConfig`."""
@@ -39,16 +42,16 @@ class ProgramOptions:
     def checked(self, name: str, value: Any) -> Any:
         """Return the value of the argument `name` as the config stores it. Django is not set up.
 
-        Raises `ValueError`.
+        Raises `ValueError` for an invalid value.
         """
         return value
 
     def part(self, values: Mapping[str, Any]) -> ProgramPart:
-        """Return the values for one feature, as objects of the program."""
+        """Return the values in the form that the feature uses in the program's process."""
         return ProgramPart()
 
     def stored(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options that the agent stores, without missing ones.
+        """Return the options that the agent stores, without empty ones.
 
         Raises `ValueError` for values that no run can use.
         """
@@ -62,11 +65,10 @@ class ProgramOptions:
 
 
 class OptionArguments(ProgramOptions):
-    """Options whose values are checked when the agent is created.
+    """Options of one class as arguments. Their values are checked when the agent is created.
 
-    Their module must not need an app.
-
-    `names` are the options that are arguments. The others are in the argument `options`.
+    The module of the class must not need a loaded Django app. `names` are the options that are
+    arguments. The others are in the argument `options`.
     """
 
     def __init__(self, kind: type[AgentOptions], *names: str) -> None:

@@ -1,10 +1,10 @@
 """Decisions of people other than approvals of tool calls: proposals, and requests about a run.
 
 A proposal is a change that a person's decision makes, not a tool. A tool returns the proposal of an
-input (`Tool.proposes`), and so does a mount of the file tools (`agents.kernel.mounts`). The call
-always waits for a person, and the decision makes the change in its own transaction: nothing can
-change between the two. A feature declares each kind of change in the list `PROPOSALS` of its module
-`proposals`.
+input (`Tool.proposes`), and so does a mount of the file tools (`agents.kernel.mounts`). Unless its
+kind needs no person for it (`ProposalKind.needs_person`), the call waits for a decision, which
+makes the change in its own transaction: nothing can change between decision and change. A feature
+declares each kind of change in the list `PROPOSALS` of its module `proposals`.
 
 A request about a run names no call. A feature declares each kind in the list `RUN_REQUESTS` of its
 module `run_requests`.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """The change that one call proposes, with the model's input. The kind defines `change`."""
+    """The change that the input of one call proposes. The kind defines `change`."""
 
     kind: ProposalKind
     change: Any
@@ -42,7 +42,7 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The result that a proposed change would have now. The kind defines `change`."""
+    """A proposed change, with the result that it would have now. The kind defines `change`."""
 
     change: Any
     bound: tuple[Any, ...]
@@ -134,12 +134,15 @@ class ProposalKind:
     def propose_again(self, request: ApprovalRequest) -> Proposal:
         """Return the result that the change of `request` would have now.
 
-        Raises `InvalidRequest`.
+        Raises `InvalidRequest` if the change is no longer possible.
         """
         raise NotImplementedError
 
     def store(self, request: ApprovalRequest, proposal: Proposal, step: int) -> None:
-        """Store the rows of the proposal. The request is stored, and its run is locked."""
+        """Store the rows of the proposal. The caller has stored the request and locked its run.
+
+        `step` is the number of the model call that proposed the change.
+        """
         raise NotImplementedError
 
     def has(self, request: ApprovalRequest) -> bool:
@@ -147,7 +150,7 @@ class ProposalKind:
         return True
 
     def is_current(self, request: ApprovalRequest) -> bool:
-        """Return whether the base of the request is unchanged since the request was shown."""
+        """Return whether the base of the change is still the one that the request shows."""
         raise NotImplementedError
 
     def check_edit(self, request: ApprovalRequest, arguments: Any) -> None:
@@ -168,10 +171,10 @@ class ProposalKind:
     def carry_out(
         self, request: ApprovalRequest, call: ToolCall | None, by_id: int
     ) -> list[EventDraft]:
-        """Make the approved change, and end the call if it waits. Run and request are locked.
+        """Make the approved change, and end the call if it waits. Return the events to write.
 
-        Returns the events to write. Raises `Conflict` if the base of the change has changed at this
-        moment.
+        The caller has locked the run and the request. Raises `Conflict` if the base of the change
+        has changed at this moment.
         """
         raise NotImplementedError
 
@@ -336,14 +339,14 @@ def run_request_kind(request: ApprovalRequest) -> RunRequestKind | None:
     return run_request_kinds().get(request.kind)
 
 
-def request_features() -> list[ProposalKind | RunRequestKind]:
-    """Return all kinds of requests that features define."""
+def feature_request_kinds() -> list[ProposalKind | RunRequestKind]:
+    """Return all kinds of approval requests of features: proposals and requests about runs."""
     return [*proposal_kinds().values(), *run_request_kinds().values()]
 
 
 def request_relations() -> list[str]:
     """Return the arguments of `select_related` that lists of requests need."""
-    return [name for kind in request_features() for name in kind.relations]
+    return [name for kind in feature_request_kinds() for name in kind.relations]
 
 
 def _forget(*, setting: str, **kwargs: object) -> None:

@@ -76,11 +76,14 @@ class AgentRelation:
         writable: bool = False,
         limits: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Store and return the row `name` of a program's own agent.
+        """Store and return the row `name` of a program's own agent, which must be stored.
 
-        `sealed` is the result of `seal`.
-
-        `agent` must be stored.
+        Args:
+            agent: The agent.
+            name: The name of the row.
+            sealed: The result of `seal`.
+            writable: Whether the agent may also change data, not only read them.
+            limits: Values of the relation's limits by name. Others have their defaults.
         """
         raise NotImplementedError
 

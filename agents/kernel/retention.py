@@ -37,7 +37,8 @@ def feature_rows() -> list[OldRows]:
 class UnusedFiles:
     """Files of one kind.
 
-    `remove(days, apply)` returns the paths that were unused for `days` days.
+    `remove(days, apply)` returns the paths that were unused for `days` days, and removes them if
+    `apply` is true.
     """
 
     name: str

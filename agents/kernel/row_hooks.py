@@ -44,7 +44,7 @@ class RowHooks:
     def released(self, run_id: str, clock: RunClock) -> None:
         """Handle a run that has no worker any more, or that a worker claims. No call is active.
 
-        `clock` may be out of date, except that no other worker has the lease.
+        Values in `clock` may be out of date, but it is certain that no other worker has the lease.
         """
 
     def ended(self, run: Run, *, wake: bool) -> None:
@@ -55,7 +55,10 @@ class RowHooks:
         """
 
     def resumed(self, run: Run, *, had_ended: bool) -> None:
-        """Handle a run that a person resumes. The caller saves `run` afterwards."""
+        """Handle a run that a person resumes. The caller saves `run` afterwards.
+
+        `had_ended`: the run had failed. Otherwise it was queued, or its process had died.
+        """
 
     def stop_waiting(self, run: Run) -> None:
         """Handle a run that waits for `waits_for` and is about to end instead."""

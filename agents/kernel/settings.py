@@ -89,7 +89,7 @@ Secret = Annotated[str, About(is_secret=True)]
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class FeatureSettings:
-    """The settings of one feature. A subclass is a frozen dataclass whose fields have defaults.
+    """The settings of one feature. A subclass works as a frozen dataclass with defaults.
 
     Subclasses need no decorator: `dataclasses.dataclass` would compile six methods for each class,
     which took most of the time that Vel needs to read its settings.
@@ -123,7 +123,11 @@ class FeatureSettings:
 
     @classmethod
     def now(cls) -> Self:
-        """Return the current settings. Raises `ImproperlyConfigured` for an invalid value."""
+        """Return the current settings.
+
+        Raises `ImproperlyConfigured` for an invalid value of one of them, and for an unknown key in
+        the dictionary.
+        """
         found: Self | None = _in_force.get(cls)
         return _build(cls) if found is None else found
 
@@ -179,7 +183,8 @@ class Setting:
     def read(self, environ: Mapping[str, str]) -> Any:
         """Return the setting's value in the environment, or `MISSING`.
 
-        An empty variable counts as not set, except for a list, which is then empty.
+        An empty variable counts as not set, except for a list, which is then empty. Raises
+        `ImproperlyConfigured` for an invalid value.
         """
         for variable in self.variables:
             raw = environ.get(variable)
@@ -194,7 +199,7 @@ class Setting:
     def checked(self, value: Any) -> Any:
         """Return a value from Django's settings as the declared type.
 
-        `None` becomes the default.
+        `None` becomes the default. Raises `ImproperlyConfigured` for an invalid value.
         """
         if value is None:
             return self.default
@@ -278,7 +283,7 @@ def split(text: str) -> tuple[str, ...]:
 
 
 def settings_of(declared_in: type[FeatureSettings]) -> tuple[Setting, ...]:
-    """Return the settings that the class declares, in order."""
+    """Return the settings that the class declares or inherits, in order."""
     found = _settings.get(declared_in)
     if found is None:
         hints: dict[str, Any] = {}
@@ -358,7 +363,11 @@ def installed() -> tuple[type[FeatureSettings], ...]:
 
 
 def find_problems() -> Iterator[tuple[str, str]]:
-    """Yield (name of a dictionary, sentence) for each error in Django's settings."""
+    """Yield (name of the Django setting, sentence) for each error in Vel's settings.
+
+    The Django setting is a dictionary such as `VEL`. An error is an invalid value, an unknown key,
+    or a setting that is no dictionary.
+    """
     for dictionary in dict.fromkeys(one.DICTIONARY for one in installed()):
         try:
             given = _given(dictionary)

@@ -20,7 +20,8 @@ class Agent(models.Model):
 
     The fields of the definition are the options of `agents.kernel.options`. Each is an attribute,
     with or without a column: `agent.system_prompt`, `Agent(slug="ada", max_turns=20)`. Queries can
-    use columns only. Each save that changes the definition is kept as an `AgentVersion`.
+    use columns only. `save_agent` in `agents.services.agent_definitions.actions` keeps each changed
+    definition as an `AgentVersion`.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)

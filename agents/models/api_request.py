@@ -9,7 +9,7 @@ from agents.models.run import Run
 
 
 class IdempotencyKey(models.Model):
-    """A key that a client chose for one request. `answer` is the body as JSON text.
+    """A key that a client chose for one request. `answer` is the response's body as JSON text.
 
     A message from a page or a socket has a `run` and no answer.
     """

@@ -36,6 +36,9 @@ class SealedQuerySet(models.QuerySet["AuditEntry"]):
     def update(self, **fields: Any) -> NoReturn:
         raise AuditIsSealed
 
+    def bulk_create(self, *args: Any, **options: Any) -> NoReturn:
+        raise AuditIsSealed  # with `update_conflicts`, it changes rows
+
     def bulk_update(self, *args: Any, **options: Any) -> NoReturn:
         raise AuditIsSealed
 
@@ -50,7 +53,7 @@ class SealedQuerySet(models.QuerySet["AuditEntry"]):
 
 
 class AuditEntry(models.Model):
-    """One change or decision. It has no foreign keys, because its rows can be deleted.
+    """One change or decision. It has no foreign keys, because the rows it names can be deleted.
 
     `changes` is `{field: [before, after]}`, without secrets. Ids start with the time.
     """

@@ -20,9 +20,10 @@ class CompactionAuthor(models.TextChoices):
 class Compaction(models.Model):
     """How the model sees the conversation before this point. Only the thread's last row is used.
 
-    Positions in the conversation are (number of the run, turn). Messages before `from` are left
-    out: `opening` replaces them. Texts before `clip` are cut to `clip_bytes`, later ones before
-    `until` to `kept_bytes`. Messages after `until` are sent in full.
+    Positions in the conversation are (number of the run, turn). Messages before (`from_run`,
+    `from_turn`) are left out: `opening` replaces them. Texts before (`clip_run`, `clip_turn`) are
+    cut to `clip_bytes`, later ones before (`until_run`, `until_turn`) to `kept_bytes`. Later
+    messages are sent in full.
     """
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="compactions")

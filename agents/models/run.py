@@ -224,7 +224,7 @@ class RunClock(models.Model):
     """The narrow row that every write of a run updates: fence, lease, next seq, totals.
 
     `lease_until` is in seconds since 1970 on the database's clock. A driver may write only while
-    `fence` is the number that it got with its claim. The totals count model calls.
+    `fence` is the number that it got with its claim. The totals are sums over the model calls.
     """
 
     run = models.OneToOneField(
@@ -290,9 +290,9 @@ class RemoteTrace(models.Model):
 class EndedRun(models.Model):
     """The end of a run, stored if a feature wants a notification and deleted after it.
 
-    A worker can notify from `due_at` on. A worker that starts to notify sets it to the time when
-    others may try. If a Python program handles the ends of its runs, it is an hour after the end:
-    until that time only the program notifies.
+    Workers can notify from `due_at` on. A worker that starts to notify sets `due_at` to the time
+    when others may try. If a Python program handles the ends of its runs, `due_at` is first an hour
+    after the end: until that time only the program notifies.
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="+")

@@ -12,7 +12,7 @@ class ProcessKind(models.TextChoices):
 
 
 class ServerProcess(models.Model):
-    """One process. It updates its row every few seconds, and removes it when it ends.
+    """One process. It updates its row every few seconds, and removes the row when it ends.
 
     `seen_at` is in seconds since 1970 on the database's clock. `counters` is the JSON of
     `agents.telemetry.counters.Values` since the process started, or "" if it does not count. The

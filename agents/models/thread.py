@@ -151,10 +151,10 @@ class Thread(models.Model):
 
 
 class Epoch(models.Model):
-    """The part of a thread's history under one prompt. Its first bytes never change.
+    """The part of a thread's history under one prompt, whose first bytes never change.
 
-    `head` is the JSON of `agents.providers.base.PromptHead`. A new version of the agent or another
-    model starts a new epoch, but never while tool calls are open.
+    `head` is the JSON of `agents.providers.base.PromptHead`. A new version of the agent, another
+    model or a compaction starts a new epoch, but never while tool calls are open.
     """
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="epochs")

@@ -23,8 +23,9 @@ class ThreadPolicy(models.TextChoices):
 class Trigger(models.Model):
     """A message to `agent` that is sent in the name of its owner.
 
-    A feature has a subclass for its kind, lists it in `triggers.TRIGGERS`, and connects
-    `forget_trigger` to the `pre_delete` signal of it. Runs have its id as `Run.trigger`.
+    A feature has a subclass for its kind of trigger, lists the kind in `triggers.TRIGGERS`, and
+    connects `forget_trigger` to the `pre_delete` signal of the subclass. The runs of a trigger have
+    its id as `Run.trigger`.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
@@ -62,7 +63,7 @@ class Trigger(models.Model):
 
 
 def forget_trigger(instance: Trigger, **kwargs: Any) -> None:
-    """Detach runs from a trigger that is being deleted. Features delete their data of it."""
+    """Detach runs from a trigger that is being deleted, and let features delete data about it."""
     Run.every.filter(trigger=instance.pk).update(trigger=None)
     for _config, forget in collect("triggers", "BEFORE_DELETION"):
         forget(instance.pk)

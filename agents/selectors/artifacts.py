@@ -27,9 +27,10 @@ def steps_of(run: Run) -> list[Step]:
 
 
 def written_paths(run: Run) -> list[str]:
-    """Return the paths that file tools wrote, as given by the model.
+    """Return the paths that file tools wrote, in the form of the calls' inputs.
 
-    Used for threads without a workspace.
+    Each path once, in the order of the first writes, at most `MAX_FILES`. Used for threads without
+    a workspace.
     """
     calls = ToolCall.objects.filter(
         run=run, tool__in=WRITING_TOOLS, status=ToolCallStatus.SUCCEEDED, is_error=False

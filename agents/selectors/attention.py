@@ -31,7 +31,7 @@ class Attention:
 
 
 def attention_for(person: Person) -> Attention:
-    """Return the pending requests of `person`, and the runs that `person` started."""
+    """Return the pending requests that `person` can see, and failed and active runs of `person`."""
     requests = queue_of(person, QueueFilter())
     runs = own_runs(person)
     return Attention(

@@ -28,7 +28,10 @@ COLUMNS = (
 
 
 def search_entries(entries: QuerySet[AuditEntry], words: str) -> QuerySet[AuditEntry]:
-    """Return the entries that contain each of `words` in actor, action, target, address or note."""
+    """Return the entries that contain each of `words`, in actor, action, target or note.
+
+    A word can also be the whole address, or the whole id of the target.
+    """
     for word in words.split():
         entries = entries.filter(
             Q(actor__icontains=word)

@@ -32,7 +32,7 @@ MAX_CHARACTERS = 5_000_000
 
 
 def chat_thread(user: Person, agent: str, key: str) -> Thread | None:
-    """Return the thread of `user` with this key and the agent with the id or slug `agent`."""
+    """Return the thread of `user` with this key and the agent (an id or a slug), or None."""
     found = agent_named(Agent.objects.all(), agent)
     return threads_for(user).filter(key=key, agent=found).first() if found else None
 
@@ -51,10 +51,11 @@ def newest_runs(thread: Thread, *, before: int | None, limit: int) -> list[Run]:
 
 
 def within_reason(runs: Sequence[Run]) -> tuple[list[Run], dict[str, int]]:
-    """Return the first of `runs`, and the number of characters of too long ones by id.
+    """Return the runs from the start of `runs` that fit into one page, and those that are too long.
 
-    Returns either one run, or runs with messages and outcomes of at most `MAX_EVENTS` and
-    `PAGE_CHARACTERS` in total. A run is too long if its outcome has more than `MAX_CHARACTERS`.
+    The first run is always returned, others only while the messages and outcomes have at most
+    `MAX_EVENTS` and `PAGE_CHARACTERS` in total. A returned run is too long if the events of its
+    outcome have more than `MAX_CHARACTERS`: then its id is mapped to their number of characters.
     """
     rows = _outcome_rows([run.pk for run in runs])
     sizes = {

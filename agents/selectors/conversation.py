@@ -30,7 +30,11 @@ class Turn:
 
 
 def turns_after(runs: QuerySet[Run], after: Place | None, limit: int) -> tuple[list[Turn], bool]:
-    """Return up to `limit` whole turns of a thread's runs, in order, and whether there are more."""
+    """Return up to `limit` whole turns of a thread's runs, in order, and whether there are more.
+
+    They are the turns after the place `after`; None: from the start. There are fewer if they would
+    exceed `PAGE_BYTES`, but at least one, if one exists.
+    """
     messages = Message.objects.filter(run__in=runs).select_related("run")
     if after is not None:
         number, turn = after

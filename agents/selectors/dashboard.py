@@ -59,13 +59,16 @@ class WorkState:
 
 
 def count_runs(person: Person, days: int, zone: ZoneInfo) -> RunCounts:
-    """Count runs that `person` can read and that were created in the last `days` days."""
+    """Count runs that `person` can read and that were created in the last `days` days.
+
+    The days are those of the time zone `zone`, and the present one is the last.
+    """
     today = timezone.now().astimezone(zone).date()
     dates = [today - timedelta(days=ago) for ago in range(days)]
     # Comparisons, because SQLite would call Python for each row to find its date in the zone.
     day_of = Case(*(When(created_at__gte=_midnight(day, zone), then=Value(day)) for day in dates))
     rows = (
-        _begun_by_people(person, today, days, zone)
+        _root_runs_in(person, today, days, zone)
         .annotate(day=day_of)
         .values_list("day", "status")
         .annotate(runs=Count("id"))
@@ -88,11 +91,14 @@ def count_runs(person: Person, days: int, zone: ZoneInfo) -> RunCounts:
 
 
 def failing_agents(person: Person, days: int, zone: ZoneInfo, most: int = 8) -> list[FailingAgent]:
-    """Return the agents with the most failed runs, among runs that `person` can read."""
+    """Return the `most` agents with the most failed runs, among runs that `person` can read.
+
+    These are runs without a parent that were created in the last `days` days of the time zone.
+    """
     today = timezone.now().astimezone(zone).date()
     failed = Q(status=RunStatus.FAILED)
     rows = (
-        _begun_by_people(person, today, days, zone)
+        _root_runs_in(person, today, days, zone)
         .values_list("agent_version__agent__slug", "agent_version__agent")
         .annotate(
             failed=Count("id", filter=failed),
@@ -106,7 +112,7 @@ def failing_agents(person: Person, days: int, zone: ZoneInfo, most: int = 8) -> 
 
 
 def work_state() -> WorkState:
-    """Return the state of all runs, for people who can see all runs."""
+    """Return the work of all workers. The caller checks that the person may see all runs."""
     now = timezone.now()
     # The lock of a task that a worker holds is in the future.
     due = OrmQ.objects.filter(key=settings.Q_CLUSTER["name"], lock__lte=now)
@@ -126,7 +132,7 @@ def work_state() -> WorkState:
     )
 
 
-def _begun_by_people(person: Person, today: date, days: int, zone: ZoneInfo) -> QuerySet[Run]:
+def _root_runs_in(person: Person, today: date, days: int, zone: ZoneInfo) -> QuerySet[Run]:
     start = _midnight(today - timedelta(days=days - 1), zone)
     return runs_for(person).filter(parent=None, created_at__gte=start)
 

@@ -16,7 +16,7 @@ UNKNOWN = "outcome_unknown"
 def earlier_calls(run_id: str, call_id: str, tool: str) -> Iterator[ToolCall]:
     """Yield calls of `tool` in the run's family of threads that were or may have been executed.
 
-    Newest first, without the call itself.
+    The newest 200, newest first, without the call `call_id` of this run.
     """
     root = Run.objects.filter(pk=run_id).values_list("thread__root_id", "thread_id").get()
     family = Q(run__thread_id=root[0] or root[1]) | Q(run__thread__root_id=root[0] or root[1])

@@ -20,7 +20,8 @@ def descendants_of(
 ) -> list[Run]:
     """Return the descendants of a run, parents before children, with one query for each level.
 
-    `runs` are the visible runs, by default all. Descendants of invisible runs are omitted.
+    At most `limit` runs. `runs` are the visible runs, by default all. Descendants of invisible runs
+    are omitted.
     """
     seen = Run.objects.all() if runs is None else runs
     found: list[Run] = []
@@ -33,7 +34,7 @@ def descendants_of(
 
 
 def in_tree_order(run_id: str, members: Sequence[Run]) -> list[Run]:
-    """Return the descendants of a run in depth-first order."""
+    """Return `members`, the descendants of the run `run_id`, in depth-first order."""
     below: dict[str | None, list[Run]] = {}
     for member in members:
         below.setdefault(member.parent_id, []).append(member)
@@ -54,7 +55,10 @@ def with_child_count(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def goes_on_alone(members: Sequence[Run]) -> bool:
-    """Return whether any run continues without a person: active, queued, or woken by the clock."""
+    """Return whether any of these runs continues without a person's decision.
+
+    Such a run is executed or queued, is woken by the clock, or follows another run of its thread.
+    """
     return any(
         run.status in _AT_WORK
         or run.wake_at is not None

@@ -22,7 +22,10 @@ SEARCHED_THROUGH = 500
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:
-    """Filters: `words` of a message or title, `status`, `agent` (a slug), `starter`; "" for any."""
+    """Filters of a person's runs; "" for any.
+
+    `words` is a text in a message or title, `agent` a slug, and `starter` a kind of starter.
+    """
 
     words: str = ""
     status: str = ""
@@ -92,7 +95,7 @@ def _narrowed(
 
 
 def agents_of_threads(person: Person) -> list[tuple[str, str]]:
-    """Return (slug, name) of the agents that `person` has threads with, by name."""
+    """Return (slug, name) of the agents that `person` has threads with, sorted by name."""
     talked_with = Thread.objects.filter(owner=person.pk, agent=OuterRef("pk"))
     agents = Agent.objects.filter(Exists(talked_with)).order_by("name")
     return list(agents.values_list("slug", "name"))

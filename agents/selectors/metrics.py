@@ -61,7 +61,7 @@ def counted() -> Values:
 
 
 def runs_by_status() -> dict[tuple[str, ...], float]:
-    """Return open runs by (status, wait reason)."""
+    """Return the numbers of open runs by (status, wait reason)."""
     rows = (
         Run.objects.filter(status__in=_OPEN)
         .values_list("status", "wait_reason")
@@ -77,7 +77,7 @@ def runs_by_status() -> dict[tuple[str, ...], float]:
 
 @dataclass(frozen=True, slots=True)
 class Leases:
-    """The leases. `held` is by holder; `lost` is the number of runs whose driver is gone."""
+    """The numbers of held leases by holder, and of runs whose driver is gone (`lost`)."""
 
     held: dict[str, int]
     lost: int
@@ -99,7 +99,7 @@ def leases() -> Leases:
 
 
 def gauges() -> Iterator[Gauge]:
-    """Yield the gauges, with one query each. Features add theirs in `metrics.GAUGES`."""
+    """Yield the gauges, those of features (`metrics.GAUGES`) included. Queries the database."""
     yield Gauge(
         "vel_runs", "Runs that have not ended.", runs_by_status(), ("status", "wait_reason")
     )
@@ -179,7 +179,7 @@ def _processes() -> Iterator[Gauge]:
 
 
 def database_bytes() -> int | None:
-    """Return the size of the whole database. None if it is unknown."""
+    """Return the size of the whole database in bytes. None if it is unknown."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")

@@ -35,9 +35,11 @@ SHORT = 600_000
 
 @dataclass(frozen=True, slots=True)
 class QueueFilter:
-    """Filters of the queue. Texts are exact names, except `run`, the start of a run's id.
+    """Filters of the queue; "" for any.
 
-    `age`: `hour` and `day` for requests older than that, `expiring` for the next hour.
+    `agent` is the slug of an agent, `owner` the username of the run's owner, `run` the start of a
+    run's id. `tool` and `kind` are exact names. `age`: `hour` and `day` for requests older than
+    that, `expiring` for those that expire within the next hour.
     """
 
     is_pending: bool = True
@@ -63,13 +65,13 @@ def pending_for(person: Person) -> QuerySet[ApprovalRequest]:
 
 
 def waiting_for(person: Person) -> Waiting:
-    """Return the pending requests of `person`, with one query."""
+    """Return the number and the version of the requests of `pending_for`, with one query."""
     rows = pending_for(person).order_by("id").values_list("id", "first_approver_id")
     return _waiting(rows)
 
 
 def waiting_for_all() -> Waiting:
-    """Return the same for all people, only to detect changes. Do not show it to anybody."""
+    """Return `waiting_for` for all people, only to detect changes. Do not show it to anybody."""
     rows = ApprovalRequest.objects.filter(status=ApprovalStatus.PENDING).order_by("id")
     return _waiting(rows.values_list("id", "first_approver_id"))
 
@@ -86,7 +88,7 @@ def _waiting(rows: Iterable[tuple[str, int | None]]) -> Waiting:
 def with_short_inputs(
     requests: QuerySet[ApprovalRequest], limit: int = SHORT
 ) -> QuerySet[ApprovalRequest]:
-    """Return requests without inputs of more than `limit` characters, because pages may be huge."""
+    """Return `requests` without loading inputs of more than `limit` characters of JSON."""
     return requests.defer(*INPUTS).annotate(
         **{f"{name}_size": Length(name) for name in INPUTS},
         **{
@@ -144,7 +146,10 @@ def queue_of(person: Person, wanted: QueueFilter) -> QuerySet[ApprovalRequest]:
 def after_row(
     requests: QuerySet[ApprovalRequest], wanted: QueueFilter, key: str, ended_at: datetime | None
 ) -> QuerySet[ApprovalRequest]:
-    """Return the rows after the row `key` in `queue_of`. Decided rows need `ended_at`."""
+    """Return the rows of `queue_of` after the row with the id `key`.
+
+    `ended_at` is that of this row, if `wanted` is for requests that are not pending.
+    """
     if wanted.is_pending:
         return requests.filter(id__gt=key)
     return requests.filter(Q(ended_at__lt=ended_at) | Q(ended_at=ended_at, id__lt=key))

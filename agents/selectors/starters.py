@@ -48,7 +48,7 @@ def listed_started_by(run: Run) -> Starter:
 
 
 def of_starter(kind: str) -> Q:
-    """Return the condition for runs that were started by this kind."""
+    """Return the condition for runs with this `kind_of_starter`. An unknown kind means `person`."""
     if kind == AGENT:
         return Q(parent__isnull=False)
     if kind in _sources():

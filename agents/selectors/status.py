@@ -30,7 +30,11 @@ class ModelErrors:
 
 
 def model_errors(since: timedelta = timedelta(hours=1)) -> list[ModelErrors]:
-    """Return the runs that failed because of their model since that time, by provider."""
+    """Return the runs that failed because of their model in the time `since`, by provider.
+
+    The provider with the most runs comes first. At most `MOST` runs are counted, without those that
+    were created more than `LOOKED_BACK` ago.
+    """
     now = timezone.now()
     failed = (
         Run.objects.filter(

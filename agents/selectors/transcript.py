@@ -32,8 +32,9 @@ class Found:
 def search_thread(thread_id: str, query: str, limit: int) -> list[Found]:
     """Return messages, calls and results that contain all words of `query`, newest first.
 
-    ASCII letters are matched without case, others with case on SQLite. A query without words has no
-    results.
+    At most `limit`, among the newest `MAX_LOOKED_AT` rows of each kind that match. Words after the
+    first `MAX_WORDS` are ignored. Case does not matter, except for letters outside of ASCII on
+    SQLite. A query without words has no results.
     """
     words = query.split()[:MAX_WORDS]
     if not words:

@@ -38,7 +38,7 @@ class DayUsage:
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """Return a thread's time zone, or that of the settings if this machine does not know it."""
+    """Return the time zone `name`, or that of the settings if it is empty or unknown here."""
     try:
         return ZoneInfo(name or settings.TIME_ZONE)
     except (ZoneInfoNotFoundError, ValueError):
@@ -48,9 +48,10 @@ def zone_of(name: str) -> ZoneInfo:
 def spent_since(
     start: datetime, agent_id: str | None, user_id: int | None, trigger: str | None = None
 ) -> tuple[int, int]:
-    """Return tokens and millionths of a dollar of the replies since `start`. None means all.
+    """Return tokens and millionths of a dollar of the replies since `start`.
 
-    `start` must be the start of a quarter of an hour.
+    `start` must be the start of a quarter of an hour. None means all agents, users or triggers.
+    With `trigger`, replies of deleted runs are missing.
     """
     runs, totals = Run.every.all(), UsageTotal.objects.all()
     if agent_id is not None:
@@ -78,7 +79,7 @@ def spent_since(
 def usage_by_day(person: Person, days: int, zone: ZoneInfo, *, own: bool = False) -> list[DayUsage]:
     """Return the usage of runs that `person` can read in the last `days` days, latest day first.
 
-    `own` limits it to runs that the person started.
+    The days are those of the time zone `zone`. `own` limits the result to the person's own runs.
     """
     runs, totals = counted_runs_for(person), counted_totals_for(person)
     if own:

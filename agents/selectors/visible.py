@@ -6,7 +6,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, PermissionsMixin
 from django.db.models import Q, QuerySet
 
-from agents.kernel.proposals import request_features
+from agents.kernel.proposals import feature_request_kinds
 from agents.models import (
     Agent,
     ApiToken,
@@ -106,7 +106,10 @@ def counted_runs_for(user: Person) -> QuerySet[Run]:
 
 
 def counted_totals_for(user: Person) -> QuerySet[UsageTotal]:
-    """Return the usage of deleted runs, with the permissions of `counted_runs_for`."""
+    """Return the usage totals of ended runs, deleted ones included, that `user` can read.
+
+    The permissions are those of `counted_runs_for`.
+    """
     if not user.is_authenticated:
         return UsageTotal.objects.none()
     totals = UsageTotal.objects.all()
@@ -152,7 +155,7 @@ def watchable_runs_for(user: Person) -> QuerySet[Run]:
 def unless_private(user: Person) -> Q:
     """Return a filter of requests without the private ones of other people's runs.
 
-    No permission shows those, also not to superusers.
+    No permission shows these requests, not even to superusers.
     """
     return Q(is_private=False) | Q(run__owner=user.pk)
 
@@ -170,7 +173,7 @@ def approvals_for(user: Person) -> QuerySet[ApprovalRequest]:
     if _has(user, APPROVE):
         return requests
     mine = Q(run__owner=user.pk)
-    for kind in request_features():
+    for kind in feature_request_kinds():
         mine |= kind.seen_by(user)
     mine |= Q(run__agent_version__agent__in=approved_agents(user))
     return requests.filter(mine)
@@ -180,7 +183,7 @@ def grants_for(user: Person) -> QuerySet[ApprovalGrant]:
     """Return the grants that `user` can see.
 
     These are grants by the user, for the user's runs, and for agents that the user owns or approves
-    for.
+    for. With the permission to approve, all grants.
     """
     if not user.is_authenticated:
         return ApprovalGrant.objects.none()

@@ -86,7 +86,7 @@ def record(
 
     `by` is the user or the user's key; the default is the user of the request. Only fields of
     `changes` that differ are kept. Call this in the transaction of the change itself: both are
-    stored, or neither.
+    stored, or neither. Raises `ImproperlyConfigured` outside of a transaction.
     """
     if not transaction.get_connection().in_atomic_block:
         raise ImproperlyConfigured("An audit entry belongs into the transaction of its change.")

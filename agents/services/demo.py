@@ -80,8 +80,9 @@ def _new_agent() -> Agent:
 def start_demo_run(owner: AbstractBaseUser, executor: str = POOL, source: str = "demo") -> Run:
     """Start a run of the demo's task in a new thread, with the data in its user_uploads.
 
-    The file is written before the run can be claimed: run and thread commit afterwards. Raises
-    `ServiceError`, and `SandboxError` if the workspace cannot be created; then there is no run.
+    The file is written before the run can be claimed: run and thread commit afterwards. `executor`
+    and `source` are those of the run. Raises `ServiceError`, and `SandboxError` if the workspace
+    cannot be created; then there is no run.
     """
     agent = ensure_demo_agent()
     if agent.owner_id is not None:

@@ -36,7 +36,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A request under a person's key. `digest` covers all of the request."""
+    """A request under a person's key. `digest` covers all of the request.
+
+    Raises `InvalidRequest` for an invalid key.
+    """
 
     owner: AbstractBaseUser
     key: str
@@ -71,9 +74,11 @@ def known_answer(request: Keyed) -> Answer | None:
 
 
 def carry_out_once(request: Keyed, work: Callable[[], Answer]) -> tuple[Answer, bool]:
-    """Return the response of `work`, and whether it is a stored one. Errors do not use the key.
+    """Return the response of `work`, and whether it is a stored one.
 
-    `work` runs inside the transaction that writes the key. Raises `Conflict` as `known_answer`.
+    `work` runs inside the transaction that writes the key. If `work` raises an exception, the key
+    is not stored and can be used again. Raises `Conflict` as `known_answer`, and if another request
+    uses the key at this moment.
     """
     known = known_answer(request)
     if known is not None:

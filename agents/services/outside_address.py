@@ -121,10 +121,10 @@ _METADATA = IPv4Address("168.63.129.16")
 
 
 class PrivateHosts:
-    """Names as this host resolves them, to any address except those that no host has.
+    """The hosts that operators list, with the addresses to which this host resolves their names.
 
     Link-local addresses are refused: clouds serve credentials at one, and the addresses of a name
-    can change after it was listed.
+    can change after it was listed. So are addresses that no host has, such as multicast.
     """
 
     def resolve(self, name: str) -> list[Address]:

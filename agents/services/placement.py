@@ -35,12 +35,15 @@ class Member:
 
 
 def machine_name() -> str:
-    """Return this machine's name, as in new threads of a program's own."""
+    """Return this machine's name: the setting `VEL["HOST"]`, or else the name of the computer."""
     return MachineSettings.now().HOST or socket.gethostname()
 
 
 def home_of_new(executor: str, workspace_path: str) -> str:
-    """Return `Thread.host` of a new thread. A program's own threads never leave its machine."""
+    """Return `Thread.host` of a new thread; "" if any of several hosts may take it.
+
+    Threads of a program or in a user's own directory never leave this machine.
+    """
     if MachineSettings.now().HOST and executor == POOL and not workspace_path:
         return ""
     return machine_name()
@@ -74,7 +77,7 @@ def must_be_here(thread: Thread, there: str, nowhere: str = "") -> None:
 def take_home(thread: Thread) -> None:
     """Let a program on this machine continue a thread that no other host holds.
 
-    The thread's row is locked. Raises `Conflict`.
+    The caller has locked the thread's row. Raises `Conflict` if another host has the files.
     """
     if not MachineSettings.now().pins_threads:
         return
@@ -106,8 +109,8 @@ def queue_for(run: Run) -> dict[str, Any]:
 def lock_membership(member: Member, *, exclusive: bool = False) -> bool:
     """Return whether the host is alive and takes runs, valid until the transaction ends.
 
-    Locks the host's row: after a run's, before a thread's. Heartbeats do not wait for it.
-    `exclusive` waits for all claims with this lock, and checks only whether the host is alive.
+    Locks the host's row: after a run's, before a thread's. Heartbeats do not wait for this lock.
+    With `exclusive`, waits for all claims that have it, and checks only whether the host is alive.
     """
     strength = "UPDATE" if exclusive else "KEY SHARE"
     lock = f" FOR {strength}" if connection.vendor == "postgresql" else ""

@@ -2,8 +2,9 @@
 
 A process takes a share of a minute's requests with one statement and uses it from memory. The row
 in the database decides, so the limit holds for any number of processes and any cache of the
-project. The rest of a share is lost at the end of the minute: a person may get up to a fiftieth for
-each process less than the limit, never more.
+project. Each process can hold an unused share, so a person may be refused early, by up to a
+fiftieth of the limit for each process. A person gets more than the limit only on a full disk: then
+each process counts alone.
 """
 
 from __future__ import annotations
@@ -120,7 +121,11 @@ def _take(subject: str, minute: int, count: int) -> int:
 
 
 def network_of(meta: Mapping[str, Any]) -> str:
-    """Return the client's address (`agents.client_address`). Of IPv6 the /64 of one person."""
+    """Return the network of the client's address, for example `192.0.2.7/32`.
+
+    For IPv6 it is the /64 network, which one person has as a whole. `meta` is in the form of
+    Django's `request.META`. Returns "unknown" without a valid address.
+    """
     peer, forwarded = (str(meta.get(name, "")) for name in ("REMOTE_ADDR", "HTTP_X_FORWARDED_FOR"))
     try:
         address = ipaddress.ip_address(client_address(peer, forwarded))

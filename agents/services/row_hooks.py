@@ -1,4 +1,4 @@
-"""The row hooks of features in this app."""
+"""The row hooks of this app."""
 
 from __future__ import annotations
 

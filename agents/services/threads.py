@@ -12,7 +12,10 @@ MAX_TITLE = 200
 
 @transaction.atomic
 def rename_thread(thread: Thread, title: str) -> Thread:
-    """Set the title of a thread, one line of text. Raises `InvalidRequest`."""
+    """Set the title of a thread, with single spaces for line breaks and other blanks.
+
+    Raises `InvalidRequest` unless it then has 1 to `MAX_TITLE` characters and no NUL.
+    """
     title = " ".join(title.split())
     if not 0 < len(title) <= MAX_TITLE or "\x00" in title:
         raise InvalidRequest(f"A title has 1 to {MAX_TITLE} characters.")

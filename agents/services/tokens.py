@@ -52,8 +52,8 @@ def create_token(
 ) -> tuple[ApiToken, str]:
     """Create a token. The secret is returned only here and cannot be read again.
 
-    Raises `InvalidRequest` for unknown scopes or none, a name that is not one line of text, and for
-    more `days` than `MAX_DAYS`; None is for ever.
+    `days` is the lifetime, from 1 to `MAX_DAYS`; None: for ever. Raises `InvalidRequest` for other
+    numbers, for unknown scopes or none, and for the names that `check_name` refuses.
     """
     check_name(name)
     if days is not None and not 1 <= days <= MAX_DAYS:
@@ -90,9 +90,10 @@ def create_token(
 def create_own_token(
     user: AbstractBaseUser, *, name: str, scopes: Sequence[str], days: int
 ) -> tuple[ApiToken, str]:
-    """Create a token for a person's own programs, with a name and for a limited time.
+    """Create a token for a person's own programs, with a name and for at most `MAX_OWN_DAYS` days.
 
-    Raises the errors of `create_token`, and `Conflict` if the person has too many tokens.
+    Returns it with its secret. Raises the exceptions of `create_token`, and `Conflict` if the
+    person has `MAX_OWN_TOKENS` valid tokens.
     """
     if not name.strip():
         raise InvalidRequest("Enter a name that describes the purpose of the token.")
@@ -179,7 +180,7 @@ def revoke_token(token_id: int) -> bool:
 
 
 def revoke_own_token(token_id: int, *, by: AbstractBaseUser) -> ApiToken:
-    """Revoke one's own token, if it is still valid. Raises `NotFound`."""
+    """Revoke a token of `by`, unless it is revoked already. Raises `NotFound`."""
     token = tokens_for(by).filter(pk=token_id).first()
     if token is None:
         raise NotFound("You have no such token.", code="unknown_token")
@@ -188,7 +189,10 @@ def revoke_own_token(token_id: int, *, by: AbstractBaseUser) -> ApiToken:
 
 
 def check_name(name: str) -> None:
-    """Raise `InvalidRequest` unless the name is one line of text, fit for lists and terminals."""
+    """Raise `InvalidRequest` for a name that is too long, or has characters that are not printable.
+
+    A line break is such a character. An empty name is valid.
+    """
     if len(name) > NAME_CHARACTERS or not name.isprintable():
         raise InvalidRequest(f"The name is one line of up to {NAME_CHARACTERS} characters.")
 

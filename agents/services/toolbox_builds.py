@@ -48,7 +48,10 @@ _OF_AN_INDEX = re.compile(r"[A-Za-z0-9][^/@\\]*")
 
 @dataclass(frozen=True, slots=True)
 class BuildState:
-    """The last build of a toolbox that was requested here. `detail` is for operators."""
+    """The state of the last build that was requested on this host for a toolbox.
+
+    `detail` is for operators.
+    """
 
     state: Literal["none", "building", "built", "failed"]
     detail: str = ""
@@ -65,8 +68,9 @@ def start_build(
 ) -> None:
     """Start to build a toolbox with wheels of these packages, from pip's own index.
 
-    Raises `NotAllowed`, `InvalidRequest` for a name or a package that is not accepted, and
-    `Conflict` if the toolbox exists or another build runs.
+    With `replace`, a toolbox with this name is replaced. Raises `NotAllowed`, `InvalidRequest` for
+    a name or a package that is not accepted, and `Conflict` if another build runs or, without
+    `replace`, if the toolbox exists.
     """
     _must_manage(by)
     _check(name, packages)
@@ -91,7 +95,7 @@ def start_build(
 
 
 def build_state(name: str) -> BuildState:
-    """Return the state of the last build of a toolbox that was requested here."""
+    """Return the state of the last build that was requested on this host for the toolbox `name`."""
     try:
         state = BuildState(**json.loads(_file(name).read_text()))
     except (OSError, ValueError, TypeError):

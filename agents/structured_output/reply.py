@@ -14,11 +14,15 @@ _FENCE = re.compile(r"^[ \t]*```([^`\n]*)$", re.MULTILINE)
 
 
 class NoValue(ValueError):
-    """The text contains no JSON value. The message is for the model."""
+    """The text is not exactly one JSON value within the limits. The message is for the model."""
 
 
 def value_in(text: str) -> Any:
-    """Return the value of `text`: it is JSON or has one fenced block. Raises `NoValue`."""
+    """Return the JSON value in `text`: the whole text, or its only fenced block.
+
+    Raises `NoValue` if there is none or several, and for a value that is too large, nests too deep,
+    or cannot be stored.
+    """
     if not text.strip():
         raise NoValue("The answer is empty.")
     size = len(text.encode("utf-8", "surrogatepass"))

@@ -48,9 +48,10 @@ class SchemaRefused(ValueError):
 
 
 def check_schema(schema: object) -> dict[str, Any]:
-    """Return `schema` with expanded references and without notes for authors.
+    """Return `schema` with expanded references.
 
-    Raises `SchemaRefused`.
+    Definitions and keywords that are only for authors, such as `$comment` and `examples`, are left
+    out. Raises `SchemaRefused`.
     """
     if not isinstance(schema, dict):
         raise SchemaRefused('Give a JSON Schema as an object, as {"type": "object", …}.')

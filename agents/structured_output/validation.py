@@ -223,9 +223,10 @@ def message_note(schema_text: str) -> str:
 
 
 def repair_text(problems: Sequence[Problem], schema_text: str = "") -> str:
-    """Return the message after an invalid answer. Add the schema if the system prompt lacks it.
+    """Return the message to the model after an invalid answer.
 
-    In a long run, the note of the message may have been summarized.
+    Pass `schema_text` if the system prompt does not contain the schema: in a long run, the note
+    with the schema may have been replaced by a summary.
     """
     listed = "\n".join(f"- {problem}" for problem in problems)
     return (
@@ -237,5 +238,5 @@ def repair_text(problems: Sequence[Problem], schema_text: str = "") -> str:
 
 
 def compact(schema_text: str) -> str:
-    """Return JSON text without spaces."""
+    """Return JSON text without the spaces between its values."""
     return json.dumps(json.loads(schema_text), ensure_ascii=False, separators=(",", ":"))

@@ -71,7 +71,7 @@ _CHOSEN = frozenset({"model", "tool", "outcome"})
 
 
 class Counters:
-    """The counters of one process since its start. Thread-safe; never raises for invalid labels."""
+    """The counters of one process. Thread-safe; never raises for invalid values of labels."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -133,7 +133,7 @@ class Counters:
 
 
 def added(one: Values, other: Values) -> Values:
-    """Return the sums of both."""
+    """Return the sums of both, without changing them."""
     total = {family: dict(values) for family, values in one.items()}
     for family, values in other.items():
         into = total.setdefault(family, {})
@@ -166,7 +166,10 @@ class Gauge:
 
 
 def text_of(gauges: Iterable[Gauge], counted: Values) -> str:
-    """Return gauges and all families of counters, including families without values."""
+    """Return gauges and all families of counters in the text format of Prometheus.
+
+    Families without values are included. `counted` are the values of the counters.
+    """
     lines: list[str] = []
     for gauge in gauges:
         lines += [f"# HELP {gauge.name} {gauge.help}", f"# TYPE {gauge.name} gauge"]

@@ -15,7 +15,10 @@ def log_context() -> Mapping[str, str | int]:
 
 @contextmanager
 def logged_about(**ids: str | int) -> Iterator[None]:
-    """Add ids to the log lines of the block. Do not pass message content."""
+    """Add `ids` to the log lines of the block, in place of those of an outer block.
+
+    Do not pass message content.
+    """
     token = _about.set(ids)
     try:
         yield

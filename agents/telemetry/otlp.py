@@ -64,9 +64,9 @@ def vel_version() -> str:
 class SpanQueue:
     """The spans of this process. `put` can be called from any thread.
 
-    `on_count` is called with "exported", "queue_full" or "export_failed" and a number. Sizes and
-    times come from OpenTelemetry's variables OTEL_BSP_MAX_QUEUE_SIZE,
-    OTEL_BSP_MAX_EXPORT_BATCH_SIZE and OTEL_BSP_SCHEDULE_DELAY.
+    `on_count` is called with "exported", "queue_full" or "export_failed" and the number of spans.
+    Sizes and times come from OpenTelemetry's variables OTEL_BSP_MAX_QUEUE_SIZE,
+    OTEL_BSP_MAX_EXPORT_BATCH_SIZE and OTEL_BSP_SCHEDULE_DELAY. `exporter` is for tests.
     """
 
     def __init__(
@@ -96,7 +96,10 @@ class SpanQueue:
         self._thread: threading.Thread | None = None
 
     def samples(self, trace_id: int, remote: RemoteParent | None) -> bool:
-        """Return whether the sampler accepts a trace. The answer is the same in all processes."""
+        """Return whether the sampler accepts a trace. The answer is the same in all processes.
+
+        `remote` is the span of another program that is the parent of the trace.
+        """
         context = None
         if remote is not None:
             flags = SAMPLED if remote.sampled else TraceFlags(0)

@@ -66,7 +66,8 @@ def spans_of_ended_run(
 ) -> list[Span]:
     """Return all spans that are created from rows. Empty if the trace is not sampled.
 
-    `outliving` are the tools whose calls can continue in another claim.
+    `outliving` are the tools whose calls can continue in another claim. With `with_content`, the
+    spans contain messages, inputs and results.
     """
     trace = trace_of(run, spans)
     if not trace.sampled:

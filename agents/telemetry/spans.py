@@ -1,4 +1,4 @@
-"""Data classes of spans, without OpenTelemetry."""
+"""Data classes of spans, without OpenTelemetry, and texts for them with masked secrets."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ _SHORT = 1_000
 
 
 def harmless(text: str) -> str:
-    """Return `text` without secrets, cut to `LONGEST` characters."""
+    """Return `text` after `mask_secrets`, cut to `LONGEST` characters."""
     return mask_secrets(text[: 2 * LONGEST])[:LONGEST]
 
 
 def short(text: str) -> str:
-    """Return a message for people, on one line and without secrets."""
+    """Return a message for people after `mask_secrets`, as one short line."""
     return " ".join(mask_secrets(text[: 4 * _SHORT]).split())[:_SHORT]
 
 
@@ -81,7 +81,7 @@ def reply_message(blocks: Sequence[dict[str, Any]], finish_reason: str) -> str:
 
 
 def user_message(blocks: Sequence[dict[str, Any]]) -> str:
-    """Return a person's message in the same form."""
+    """Return a person's message in the form of `reply_message`."""
     parts = [part for block in blocks if (part := _part(block))]
     return json.dumps([{"role": "user", "parts": parts}], ensure_ascii=False)
 

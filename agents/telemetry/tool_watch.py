@@ -93,7 +93,10 @@ class CommandWatch:
 
 @contextmanager
 def watched_command(kind: str, source: str) -> Iterator[CommandWatch]:
-    """Record a command in a sandbox. The caller sets `result`. `kind` is the language."""
+    """Record a command in a sandbox. The caller sets `result`.
+
+    `kind` is the language, and `source` the command or the code.
+    """
     told = CommandWatch()
     watch = current_watch()
     if watch is None:

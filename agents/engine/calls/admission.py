@@ -51,7 +51,10 @@ def _refusal(session: Session, tool: str) -> Verdict | None:
 
 
 async def prepare_call(session: Session, call: Call) -> CheckedCall | None:
-    """Return `call` with the data to run it now; None if the call has ended or must wait."""
+    """Return `call` with the data to run it now; None if the call has ended or must wait.
+
+    A call that is invalid, denied or refused ends here, with an error as its result.
+    """
     runnable = (ToolCallStatus.PENDING, ToolCallStatus.APPROVED, ToolCallStatus.STARTED)
     if call.status not in runnable or call.place in session.waits:
         return None
@@ -145,10 +148,10 @@ async def _deny(session: Session, call: Call, verdict: Verdict) -> None:
 
 
 def start_call(writer: Writer, call: Call, starting: Starting, grant_id: str = "") -> bool:
-    """Commit that `call` is about to run.
+    """Store that `call` is about to run, in the caller's transaction, which is then committed.
 
-    `starting` checks the call's permission in the same transaction. Returns False, and starts
-    nothing, if the permission is no longer valid.
+    `starting` checks the call's permission, and `grant_id` is the grant that allows the call.
+    Returns False, and stores nothing, if the permission is no longer valid. Raises `FenceLost`.
     """
     if not starting():
         return False

@@ -122,7 +122,10 @@ def _cancel(writer: Writer, run_id: str) -> SubagentReport:
 
 
 async def still_waits(session: Session, call: Call, wait: WaitForRuns) -> Waiting | None:
-    """Return what a call waits for, or None if its result is available now."""
+    """Return what a call waits for, or None if its result is available now.
+
+    Raises `SubagentError` if this run did not start one of the runs in `wait`.
+    """
     return await session.database.run(partial(_still_waits, session.writer, call, wait))
 
 

@@ -48,7 +48,8 @@ BACKSTOP_SECONDS = 15.0
 async def run_open_calls(session: Session, calls: Sequence[Call]) -> Park | None:
     """Run the calls that may run. Return how the run waits for the others, or None.
 
-    As long as a call waits for other runs, no approval is requested.
+    As long as a call waits for other runs, no approval is requested. Raises `Leave` if a middleware
+    releases the run, and `Stopped`.
     """
     while True:
         await _close_interrupted(session, calls)
@@ -230,8 +231,8 @@ def failed_wrap(
 ) -> ToolResult:
     """Return the result of a call during which a middleware raised `error`.
 
-    `made` is the result that the middleware received, if any. Raises `error` if it does not come
-    from the middleware.
+    `made` is the result that the middleware received, if any. Raises `error` again if it is a
+    failure of Vel's database, `FenceLost` or `Stopped`.
     """
     if isinstance(error, (OperationalError, InterfaceError, InternalError, FenceLost, Stopped)):
         raise error

@@ -22,7 +22,10 @@ from agents.states import ToolCallStatus
 async def store_outcomes(
     session: Session, outcomes: Sequence[Outcome], drafts: Sequence[EventDraft] = ()
 ) -> None:
-    """Store outcomes, and then update the calls in memory to the journal's state."""
+    """Store outcomes, and then update the calls in memory to the journal's state.
+
+    `drafts` are events that are written before those of the outcomes. Raises `FenceLost`.
+    """
     database = session.database
     # A tool may commit other rows with its result, which can need any locks.
     alone = any(
@@ -43,9 +46,10 @@ async def store_outcomes(
 async def commit_with(
     database: Database, write: Callable[[], None], commits: Sequence[Commit], *, alone: bool
 ) -> None:
-    """Run `write` and the writes of `commits` in one transaction, then notify the middleware.
+    """Run `write` in a transaction, then notify the middleware of `commits`.
 
-    With `alone`, the transaction has no writes of other runs.
+    `write` itself calls the functions in `commits`. If one of them raises `CommitAgain`, `write`
+    runs again. With `alone`, the transaction has no writes of other runs.
     """
     alone = alone or any(commit.alone for commit in commits)
     try:

@@ -13,15 +13,15 @@ from agents.states import ToolCallStatus
 
 
 def clean_text(text: str) -> str:
-    """Return text that every database and model API accepts, with `?` for lone surrogates."""
+    """Return `text` with `?` for lone surrogates, which UTF-8 cannot encode. NULs stay."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def render_result(result: ToolResult, limit: int) -> tuple[str, str]:
-    """Return a result as JSON text for the model, and as a short text for clients.
+    """Return a result as JSON text for the model, and as a text for clients.
 
-    `limit` is the largest size for the model. An empty result is replaced by a note, because model
-    APIs refuse empty text.
+    Texts are cut to `limit` bytes, content blocks are not. An empty result is replaced by a note,
+    because model APIs refuse empty text.
     """
     if result.blocks:
         rendered = dump(result.content)

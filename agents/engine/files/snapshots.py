@@ -108,7 +108,7 @@ class CallSnapshots:
     def after(self, call: Call) -> Callable[[], object] | None:
         """Take a snapshot after `call`. Return the function that stores it with the call's result.
 
-        Returns None if no file has changed.
+        Returns None if no file has changed, or if no snapshot could be taken.
         """
         with self._lock:
             if not self.has_begun or self._store is None or self._has_no_room():
@@ -176,7 +176,10 @@ class CallSnapshots:
 
 
 async def begin_changes(snapshots: CallSnapshots, context: ToolContext, effect: str) -> None:
-    """Prepare snapshots before a call. Only the first call that may change files takes time."""
+    """Prepare snapshots before a call with this `effect`. Only a call that may write needs them.
+
+    The first such call of a driver takes time. Raises `WorkspaceBusy`.
+    """
     if effect == Effect.WRITE and snapshots.is_on and not snapshots.has_begun:
         await context.in_thread(snapshots.begin)
 
@@ -184,7 +187,10 @@ async def begin_changes(snapshots: CallSnapshots, context: ToolContext, effect: 
 async def add_changes(
     snapshots: CallSnapshots, threads: Executor, effect: str, outcome: Outcome
 ) -> None:
-    """Add the snapshot after a call to the transaction that stores its outcome."""
+    """Add the snapshot after a call with this `effect` to the transaction that stores its outcome.
+
+    Only a call that may write has one. `threads` execute the blocking part.
+    """
     if effect != Effect.WRITE or not snapshots.is_on:
         return
     record = await to_its_end(threads, partial(snapshots.after, outcome.call))
@@ -201,9 +207,10 @@ async def add_changes(
 
 
 async def to_its_end(threads: Executor, function: Callable[[], T]) -> T:
-    """Run a function in a thread, and wait for its end even if the call is cancelled.
+    """Run a function in a thread, and return its result even if the caller is cancelled meanwhile.
 
-    The function takes a limited time, and a call that has ended keeps its outcome.
+    Such a cancellation is ignored, so that a call that has ended keeps its outcome. The function
+    must take a limited time.
     """
     future = asyncio.get_running_loop().run_in_executor(threads, function)
     try:

@@ -66,9 +66,10 @@ class _Plan:
 
 
 async def settle_files(worker: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
-    """Fetch the thread's files from other machines. Does nothing on a single machine.
+    """Fetch the thread's files from other machines.
 
-    Raises `StorageFailed` (worth another try), `FilesNotRestored`, `Stopped` and `FenceLost`.
+    Does nothing on a single machine, and for an agent without a sandbox. Raises `StorageFailed`
+    (worth another try), `FilesNotRestored`, `Stopped` and `FenceLost`.
     """
     if not MachineSettings.now().pins_threads or not run.spec["sandbox"]:
         return

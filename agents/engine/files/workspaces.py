@@ -95,7 +95,7 @@ class ThreadFiles:
         """Return the backend for the file tools.
 
         Its files are in the workspace's directories, in database rows (without a sandbox), or in a
-        backend of the program. The mounts of features are always included.
+        backend of the program. The mounts of features are always included. Raises `SandboxError`.
         """
         with self._lock:
             if self._backend is None:

@@ -45,7 +45,7 @@ class DeltaStream:
         self._drafts: list[EventDraft | _Pieces] = []
 
     def add(self, kind: type[Piece], part: str, text: str) -> None:
-        """Add text to `part`, which is a part of a reply or a call, depending on `kind`."""
+        """Add text to the part `part` (an id) of a reply, or to a call, depending on `kind`."""
         if self._drafts:
             last = self._drafts[-1]
             if type(last) is _Pieces and last.kind is kind and last.part == part:

@@ -54,10 +54,9 @@ class RunHandle:
         """Make `stop` take effect immediately in this block, where it raises `Stopped`.
 
         Outside of such a block, the driver writes rows, and must not be interrupted in a
-        transaction. A block may contain others of its task: everything in between is interruptible
-        as well, and `CancelledError` is raised up to the outermost one, so no code in between takes
-        the stop for an error. Several tasks may be in blocks at the same time: a stop interrupts
-        each of them.
+        transaction. Blocks of one task can be nested. Then a stop raises `CancelledError`, and only
+        the outermost block converts it to `Stopped`: code in between must not take the stop for an
+        error. Several tasks may be in blocks at the same time: a stop interrupts each of them.
         """
         self.check()
         task = asyncio.current_task()

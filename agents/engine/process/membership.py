@@ -45,7 +45,11 @@ class Membership:
         self._giving: asyncio.Task[None] | None = None
 
     async def look(self, stop_all: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Send a heartbeat if one is due. `stop_all` is called to stop the runs of this process."""
+        """Send a heartbeat if one is due.
+
+        `stop_all` is called before the process joins, also again after its machine was declared
+        dead. It stops the runs of this process.
+        """
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + MachineSettings.now().HOST_HEARTBEAT_SECONDS

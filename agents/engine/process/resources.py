@@ -87,7 +87,10 @@ class Resources:
 
     @property
     def member(self) -> Member | None:
-        """The membership with which this process claims runs; None with a single machine."""
+        """The membership with which this process claims runs.
+
+        None with a single machine, and before this machine has joined.
+        """
         return self.membership.member if self.membership is not None else None
 
     def holds(self, handle: RunHandle, since: float) -> None:
@@ -120,7 +123,10 @@ class Resources:
         return await self._loop.run_in_executor(self.threads, function, *arguments)
 
     async def try_hand_back(self, handle: RunHandle, fault: str) -> None:
-        """Release a run after `fault`, if the database is available."""
+        """Release a run, if the database is available; otherwise its lease expires.
+
+        `fault` is the reason, as a text for people.
+        """
         try:
             await self.database.run(partial(hand_back, fault=fault), await self._writer(handle))
         except (DatabaseError, FenceLost) as error:

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class EndTeller:
-    """Notifies features of runs that have ended. A process does this once at a time."""
+    """Notifies features of runs that have ended, one run after the other in a process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

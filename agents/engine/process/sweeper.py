@@ -45,10 +45,10 @@ COUNT_USE = Job("runs to count", count_ended_runs, parts=4)
 
 
 class Sweeper:
-    """Checks every second, and after `turn_away` also when there is capacity again.
+    """Looks for runs and due work every second, and after `turn_away` when there is capacity again.
 
-    It runs on the event loop of its worker. The worker of a single command finds and wakes only its
-    own runs, because it ends with its run.
+    It runs on the event loop of its worker. The worker of a single command executes only its own
+    runs, and does no jobs with `Job.workers_only`.
     """
 
     def __init__(self, worker: Resources, take: Callable[[str], None]) -> None:

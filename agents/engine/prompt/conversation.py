@@ -93,9 +93,10 @@ INPUT_SHARE = 4
 
 
 def cut_middle(text: str, limit: int, note: str = "") -> str:
-    """Return the start and the end of `text`, with a remark about the size of the rest.
+    """Return `text`, or its start and end if it has more than `limit` bytes.
 
-    The result has about `limit` bytes.
+    A remark in the middle gives the size of the omitted rest, followed by `note`. It is not counted
+    in `limit`.
     """
     data = text.encode("utf-8")
     if len(data) <= limit:
@@ -110,10 +111,10 @@ def cut_middle(text: str, limit: int, note: str = "") -> str:
 
 
 def clip_blocks(content: str, limit: int, note: str = "") -> tuple[str, int]:
-    """Shorten the texts in a JSON array of blocks to about `limit` bytes each.
+    """Shorten the texts in a JSON array of blocks to about `limit` bytes each, and omit pictures.
 
-    Returns the array and the number of blocks that became shorter. An array without long texts
-    keeps all its bytes.
+    Returns the array and the number of changed blocks. An array without long texts and pictures
+    keeps all its bytes. `note` is that of `cut_middle`.
     """
     if _is_short(content, limit) and '"image"' not in content:
         return content, 0
@@ -124,7 +125,10 @@ def clip_blocks(content: str, limit: int, note: str = "") -> tuple[str, int]:
 
 
 def clip_result(result: str, limit: int) -> str:
-    """Shorten a tool's result, which is the JSON text of a string or of a list of blocks."""
+    """Shorten a tool's result, the JSON text of a string or of a list of blocks, and omit pictures.
+
+    `limit` applies to each text, in bytes.
+    """
     if _is_short(result, limit) and '"image"' not in result:
         return result
     content = json.loads(result)

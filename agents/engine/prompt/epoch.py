@@ -37,7 +37,8 @@ def current_epoch(
     """Return the thread's last epoch, or start a new one for this run.
 
     A new version of the agent, another model, and new content of a feature's part start an epoch.
-    While calls are open, new content of a part waits (`RunPart.prompt_is_old`).
+    While calls are open (`calls_open`), only a new version does: new content of a part waits
+    (`RunPart.prompt_is_old`). `window` and `output_format` are those of `begin_epoch`.
     """
     last = _last_epoch(run)
     if last is None or last.agent_version_id != run.agent_version_id:
@@ -143,7 +144,7 @@ def _thinking(spec: AgentSpec) -> Block | None:
 
 
 def head_of(epoch: Epoch) -> PromptHead:
-    """Return the head of the prompt. Its cache key, if it has one, belongs to the thread."""
+    """Return the head of the prompt. Its cache key, if any, is the same for the whole thread."""
     head = PromptHead(**{**epoch.head, "tools": tuple(epoch.head["tools"])})
     if not head.caches:
         return head

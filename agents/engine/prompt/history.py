@@ -106,16 +106,16 @@ class Said:
 def thread_history(run: Run) -> Iterator[tuple[Role, str]]:
     """Yield the history for the model, as (role, blocks as a JSON array).
 
-    The history contains the thread up to and including `run`. Turns with open calls end it: the
-    driver that finishes the calls appends their results. Thoughts of earlier epochs are omitted,
-    because models bind them to their prompt. Compacted turns appear in the form of the thread's
-    last compaction, and their rows are not read.
+    The history contains the thread up to and including `run`. A turn with open calls ends it: the
+    driver that finishes the calls appends their results. Refused messages and replies are omitted,
+    and thoughts of earlier epochs, because models bind them to their prompt. The last compaction
+    of the thread replaces the start of the history, whose rows are not read.
     """
     return history_since(latest_compaction(run.thread_id), run)
 
 
 def history_since(shorter: Compaction | None, run: Run) -> Iterator[tuple[Role, str]]:
-    """Yield `thread_history` from the end of the thread's last compaction `shorter`."""
+    """Yield `thread_history`. `shorter` is the thread's last compaction, None if it has none."""
     if shorter is not None and shorter.opening:
         yield "user", dump([{"type": "text", "text": shorter.opening}])
     start = (0, 0) if shorter is None else (shorter.from_run, shorter.from_turn)
@@ -131,7 +131,7 @@ def history_since(shorter: Compaction | None, run: Run) -> Iterator[tuple[Role, 
 
 
 def late_notes(run: Run, calls: Sequence[Call]) -> list[str]:
-    """Return the notes after the results of a turn whose calls are open."""
+    """Return the notes after the results of a turn with the open `calls`, each a JSON array."""
     if not calls or not MachineSettings.now().pins_threads:
         return []  # only moved files cause a note in the middle of a turn
     rows = Message.objects.filter(run=run, turn=calls[0].turn, role=MessageRole.USER)
@@ -139,7 +139,7 @@ def late_notes(run: Run, calls: Sequence[Call]) -> list[str]:
 
 
 def text_of(said: Said) -> str:
-    """Return the text of a person's message."""
+    """Return the text of a person's message, its blocks joined by blank lines."""
     blocks = json.loads(said.parts[0][1])
     return "\n\n".join(block["text"] for block in blocks if block["type"] == "text")
 
@@ -149,7 +149,7 @@ def latest_compaction(thread_id: str) -> Compaction | None:
 
 
 def clip_turn(shorter: Compaction, said: Said) -> int:
-    """Shorten a turn in place, as the compaction requires. Return how many texts are shorter."""
+    """Shorten a turn in place, as the compaction requires. Return the number of changed texts."""
     limit = limit_at(shorter, said.place)
     if limit is None:
         return 0
@@ -168,14 +168,20 @@ def clip_turn(shorter: Compaction, said: Said) -> int:
 
 
 def limit_at(shorter: Compaction, place: Place) -> int | None:
-    """Return the largest size in bytes of a text in the turn at `place`; None for no limit."""
+    """Return the size in bytes to which the compaction cuts each text of the turn at `place`.
+
+    Old turns are cut more than later ones. Returns None if the compaction does not cut this turn.
+    """
     if place < (shorter.clip_run, shorter.clip_turn):
         return shorter.clip_bytes
     return shorter.kept_bytes if place < (shorter.until_run, shorter.until_turn) else None
 
 
 def thread_turns(run: Run, start: Place) -> Iterator[Said]:
-    """Yield complete turns from `start` on, until one with open calls."""
+    """Yield the turns of the thread from `start` to `run`. A turn with open calls is the last one.
+
+    Messages that no model may receive, refused replies and empty ones are omitted.
+    """
     first_run, first_turn = start
     members = list(
         Run.objects.filter(thread_id=run.thread_id, number__gte=first_run, number__lte=run.number)
@@ -224,7 +230,10 @@ def thread_turns(run: Run, start: Place) -> Iterator[Said]:
 
 
 def last_usage(run: Run, epoch: Epoch) -> Usage | None:
-    """Return the usage of the thread's last reply in this epoch; None before the first reply."""
+    """Return the usage of the thread's last reply in this epoch.
+
+    None before the first reply, and for an epoch whose start is not recorded.
+    """
     if epoch.first_run is None:
         return None
     row = (

@@ -73,7 +73,10 @@ class Meter:
         self.appended += tokens
 
     def replied(self, usage: Usage, content: str) -> None:
-        """Count a reply of the model, which reported `usage`."""
+        """Count a reply of the model, which reported `usage`.
+
+        A report far below the estimate is ignored (`DISTRUST`).
+        """
         tokens = estimate_blocks(content)
         self.estimated += tokens
         if usage.total * DISTRUST < self.estimated:
@@ -94,7 +97,11 @@ def measured(
     scale: float = 1.0,
     last: Usage | None = None,
 ) -> Meter:
-    """Return the counter of a conversation. `last` is the usage that its last reply reported."""
+    """Return the counter of the conversation with this head and history.
+
+    `scale` is the first value of `Meter.scale`, and `last` the usage that the last reply reported,
+    if it is known.
+    """
     meter = Meter(estimated=head_tokens(head), scale=scale)
     replies = [index for index, (role, _) in enumerate(history) if role == "assistant"]
     for index, (_, blocks) in enumerate(history):

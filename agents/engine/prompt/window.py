@@ -90,9 +90,9 @@ LONGEST_REASON = 50
 
 @dataclass(slots=True)
 class ReplyLimits:
-    """Limits of a streamed reply, by the number of events.
+    """Limits of a streamed reply: the number of its parts, and their total size in bytes.
 
-    Raises `ProviderError` at a limit; the call is then not tried again.
+    `count` raises `ProviderError` above a limit; the call is then not tried again.
     """
 
     parts: int = 0
@@ -110,9 +110,11 @@ class ReplyLimits:
 
 
 def check_reply(reply: Reply) -> None:
-    """Raise `ProviderError` for impossible token counts, and for names too long for rows.
+    """Raise `ProviderError` for a reply that cannot be stored.
 
-    A negative count would reduce the use that other calls have caused.
+    It has impossible token counts, too many parts, calls whose inputs are too large or nested too
+    deep, or names that do not fit into rows. A negative count would reduce the use that other calls
+    have caused.
     """
     usage = reply.usage
     figures = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)

@@ -1,4 +1,4 @@
-"""Access from the event loop to the database, which is the only one.
+"""The only access from the event loop to the database.
 
 A single thread runs all transactions of the loop. Waiting writes of drivers share one transaction:
 with many runs in a process, this saves most of the commits, and most of the waits for SQLite's
@@ -102,17 +102,18 @@ class Database:
         """Run `function(*arguments)` in its own transaction and return its result.
 
         This cannot be cancelled: a submitted transaction always runs, and a cancelled caller still
-        waits for it.
+        waits for it. If SQLite is locked, the function is called again, so it must only change
+        rows. Raises the exception of the function, which rolls the transaction back.
         """
         return await self._ask(function, arguments, shared=False)
 
     async def share(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run a function like `run`, but possibly in one transaction with other functions.
 
-        Only for functions that lock no rows except the clock of their run. A function that locks
-        runs or threads (invariant 3: run before clock before thread) would have locked other runs'
-        clocks before. On PostgreSQL this can cause a deadlock with a process that uses the correct
-        order. If one function fails, all functions of the transaction run again, each alone.
+        Only for functions that lock no rows except the clock of their run. Before a function that
+        locks runs or threads, other functions of the transaction would have locked clocks, against
+        the order of all locks (run, clock, thread). On PostgreSQL this can cause a deadlock. If one
+        function fails, all functions of the transaction run again, each alone.
         """
         return await self._ask(function, arguments, shared=True)
 
@@ -140,7 +141,7 @@ class Database:
             raise
 
     def close(self) -> None:
-        """Finish the submitted jobs and close the connection."""
+        """Finish the submitted jobs and close the connection. Blocks."""
         self._jobs.put(None)
         self._thread.join()
 

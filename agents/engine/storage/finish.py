@@ -1,6 +1,8 @@
 """The end of a run: one transaction with all its effects.
 
-The run's row is locked before its clock, as everywhere.
+Call the functions in a transaction. They lock the run's row before its clock, as everywhere, and
+raise `FenceLost` if the driver no longer has the lease. `active_ms` are the milliseconds of work
+since the driver's last report.
 """
 
 from __future__ import annotations
@@ -72,7 +74,11 @@ def complete_run(
     active_ms: int,
     fields: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Complete a run after its answer. `fields` are additional fields of its event."""
+    """Complete a run after its answer.
+
+    `finish_reason` is the model's reason to stop, and `fields` are additional fields of the event
+    `run.completed`.
+    """
     run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.COMPLETED)
     end_children(run)
@@ -89,7 +95,13 @@ def complete_run(
 def fail_run(
     writer: Writer, code: str, message: str, active_ms: int, *, retryable: bool = False
 ) -> None:
-    """Fail a run that cannot continue, and close its open calls. A person may resume it."""
+    """Fail a run that cannot continue, and close its open calls. A person may resume it.
+
+    `code` is for programs, `message` for people. `retryable` is a field of the event `run.failed`:
+    whether the run may succeed if it is resumed.
+    """
+    # The message can contain any text of a server or of a middleware.
+    message = _storable(message)
     run = lock_and_release(writer)
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.FAILED)
     end_children(run)
@@ -104,6 +116,11 @@ def fail_run(
     append_events(run.id, [failed])
     row_hooks.ended(run)
     start_next_pending(run)
+
+
+def _storable(text: str) -> str:
+    """Return `text` without lone surrogates, and without NULs, which PostgreSQL refuses."""
+    return text.encode("utf-8", "replace").decode().replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 
 def end_run(writer: Writer, end: End, active_ms: int) -> None:
@@ -134,3 +151,4 @@ def stop_driving(writer: Writer, active_ms: int) -> None:
         cancel_driven_run(writer, active_ms)
     else:
         hand_back(writer)
+        add_active(writer.run_id, active_ms)

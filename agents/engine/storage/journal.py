@@ -2,7 +2,7 @@
 
 Invariant 1: every function here starts with `_touch` or `_touch_with_totals`. In one statement,
 they check the fencing token, assign the events' sequence numbers, add to the totals and lock the
-clock row. If another driver has the run, nothing is written.
+clock row. If the driver no longer has the lease, `FenceLost` is raised and nothing is written.
 
 Invariant 2, journal before effect: `write_reply` stores the reply together with its calls,
 `write_started` commits before a call that changes something runs, `write_results` writes each
@@ -57,7 +57,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a call waits for: the end of runs, or the time `until` (seconds since 1970)."""
+    """What a call waits for: the end of runs, or a time.
+
+    `until` is this time in seconds since 1970; None: only the end of the runs.
+    """
 
     run_ids: Sequence[str]
     until: float | None
@@ -65,7 +68,10 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What one model call adds to the run's totals. `cost` is in millionths of a dollar."""
+    """What one model call adds to the run's totals.
+
+    `cost` is in millionths of a dollar, None if the price is unknown.
+    """
 
     usage: Usage
     cost: int | None
@@ -189,10 +195,11 @@ def write_reply(
     drafts: Sequence[EventDraft],
     totals: Totals,
 ) -> bool:
-    """Write the model's reply with its calls, and return `RunClock.noticed`.
+    """Write the model's reply, its calls and events.
 
-    Calls that only read get the state `started` in this transaction. `content` is the JSON text of
-    `reply.blocks`, as it will be sent back to the model.
+    `content` is the JSON text of `reply.blocks`, as it will be sent back to the model. The caller
+    has given calls that may run immediately the status `started`. Returns whether another process
+    has changed the run since its claim (`RunClock.noticed`).
     """
     last, noticed = _touch_with_totals(writer, len(drafts), totals)
     now = timestamp()
@@ -251,7 +258,8 @@ def write_reply(
 def write_started(writer: Writer, call: Call, drafts: Sequence[EventDraft]) -> None:
     """Record that `call` is about to run.
 
-    If it may change files, this also raises the workspace generation.
+    If it may change something, this also raises the workspace generation. Raises `FenceLost` also
+    if the call's status has changed.
     """
     last = _touch(writer, len(drafts))
     now = timestamp()

@@ -50,11 +50,18 @@ class Claim:
 def claim_run(
     run_id: str, executor: str, holder: str, member: Member | None = None
 ) -> Claim | None:
-    """Claim a run. Returns None if another driver has it, or if it has ended or waits.
+    """Claim a run, and lock its row. Call this in a transaction.
 
-    `executor` and `holder` name the process. Only one executor may claim a run of a program. With
-    `member`, the process belongs to one of several machines, and claims only runs that its machine
-    may execute.
+    Returns None if another driver has the run, if it has ended, waits or was deleted, or if this
+    process may not execute it.
+
+    Args:
+        run_id: The id of the run.
+        executor: The `Run.executor` whose runs this process executes. A cancelled run can be
+            claimed by any process, which then ends the run.
+        holder: The name of this process, for `RunClock.lease_holder`.
+        member: The membership, if this process belongs to one of several machines. It claims only
+            runs that its machine may execute.
     """
     run = Run.objects.filter(pk=run_id).first()
     if run is None or not _is_for(executor, run):
@@ -97,7 +104,7 @@ def claim_run(
 
 
 def last_fault(run: Run) -> str:
-    """Return why the previous driver released the run, from the run's events."""
+    """Return why the run last continued, from its events; "" if it has no such event."""
     event = run.events.filter(type=RunResumed.type).order_by("-seq").first()
     return str(json.loads(event.data)["reason"]) if event is not None else ""
 
@@ -165,8 +172,8 @@ def cancelled_among(run_ids: Sequence[str]) -> list[str]:
 def hand_back(writer: Writer, *, fault: str = "") -> None:
     """Release a run before its end, so that another process continues it immediately.
 
-    `fault` is the reason if this is not a choice. It counts like the death of a driver, and becomes
-    an event of the run.
+    After a failure, `fault` is its reason: then the release counts like the death of a driver, and
+    an event of the run contains the reason. Raises `FenceLost`.
     """
     run = lock_and_release(writer)
     if fault:
@@ -179,9 +186,10 @@ def hand_back(writer: Writer, *, fault: str = "") -> None:
 
 
 def orphaned_runs(executor: str, limit: int, member: Member | None = None) -> list[str]:
-    """Return the ids of runs without a driver that this executor may claim; see `claim_run`.
+    """Return the ids of at most `limit` runs without a driver that this executor may claim.
 
-    Started runs come first, then the oldest: an approved run must not wait behind all new ones.
+    `executor` and `member` are those of `claim_run`. Started runs come first, then the oldest: an
+    approved run must not wait behind all new ones.
     """
     join, at_home, home = "", "", []
     if member is not None and MachineSettings.now().pins_threads:

@@ -1,4 +1,4 @@
-"""The last content of a file that an agent has seen. It may not overwrite other content."""
+"""The last content of a file that an agent has seen. The agent cannot overwrite other content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of a thread's files, with one row for each call that changed them."""
+"""The history of a thread's files: a row for each change by a call, by a restore, or in between."""
 
 from __future__ import annotations
 

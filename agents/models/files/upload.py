@@ -14,8 +14,8 @@ class Upload(models.Model):
     """A file in a thread's user_uploads.
 
     `rendition` is the name of its Markdown file in the same directory. When its run has started,
-    `has_rendition` and `note` say whether the file exists. `run` is null until a message mentions
-    the upload.
+    `has_rendition` says whether the Markdown file exists, and `note` why not. `run` is null until a
+    message mentions the upload.
     """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)

@@ -146,9 +146,18 @@ def save_agent(
 ) -> Agent:
     """Store the agent and, if the definition that runs use has changed, a new version of it.
 
-    The groups, and the rows of features in `related`, by relation, replace the agent's own. None,
-    or a missing relation, keeps the agent's own. The caller checks the person's rights
-    (`guarded_fields`). `note` is for the audit log.
+    The caller checks the person's rights (`guarded_fields`).
+
+    Args:
+        agent: The agent with its new fields.
+        by_id: The id of the user who changes it, for the version and the audit log.
+        groups: The groups whose members may use it. None: unchanged.
+        approver_groups: The groups whose members decide its requests. None: unchanged.
+        related: Rows of features, by the name of the relation. Other relations do not change.
+        note: A text for the audit log.
+
+    Raises:
+        InvalidRequest: A field or a related row is invalid.
     """
     known, given = {relation.name: relation for relation in relations()}, related or {}
     for name, rows in given.items():
@@ -221,7 +230,10 @@ def delete_agent(agent: Agent) -> None:
 
 
 def current_version(agent: Agent) -> AgentVersion:
-    """Return the version that a new run would pin. Creates it if the settings have changed."""
+    """Return the version that a new run would pin. Creates it if the settings have changed.
+
+    Raises `InvalidRequest` if the agent is not valid with the present settings.
+    """
     latest = agent.versions.order_by("-number").first()
     spec = build_spec(agent).model_dump(mode="json")
     if latest is not None and AgentSpec.completed(latest.spec) == spec:
@@ -245,7 +257,10 @@ def schema_text(schema: object) -> str:
 
 
 def check_policy(spec: AgentSpec) -> None:
-    """Raise `InvalidRequest` (code `invalid_agent`) that starts with the field's name."""
+    """Raise `InvalidRequest` (code `invalid_agent`) if a rule or an `interrupt_on` is impossible.
+
+    The message starts with the field's name.
+    """
     for location, problem in _problems(spec):
         raise InvalidRequest(f"{location}: {problem}", code="invalid_agent")
 
@@ -301,7 +316,10 @@ _NOT_TOLD = {"id", "created_at", "updated_at"}
 
 
 def agent_state(agent: Agent, *, empty: Collection[str] = ()) -> dict[str, object]:
-    """Return the stored values of `agent`, a row as the database holds it, by field."""
+    """Return the stored values of `agent`, a row as the database holds it, by field.
+
+    The relations and groups in `empty` are not queried, because they have no rows.
+    """
     state: dict[str, Any] = {
         field.name: getattr(agent, field.attname)
         for field in Agent._meta.concrete_fields

@@ -45,7 +45,7 @@ _USERNAME = get_user_model().USERNAME_FIELD
 
 
 class StaleDefinition(Conflict):
-    """The agent is not the one that the caller has read."""
+    """The agent's definition has changed since the caller read it."""
 
     code = "stale"
     http_status = 412
@@ -75,7 +75,7 @@ def whole_definition(agent: Agent) -> dict[str, Any]:
 
 
 def definition_tag(agent: Agent) -> str:
-    """Return a text that changes with the definition of the agent."""
+    """Return a text that changes with the definition of the agent or its owner."""
     whole = write_document({**file_data(agent), "owner": _name(agent.owner)})
     return hashlib.sha256(whole.encode()).hexdigest()[:32]
 
@@ -90,8 +90,19 @@ def create_agent(
 ) -> Agent:
     """Create an agent of `by` from fields of a file, in addition to those of a template.
 
-    An empty slug is derived from the name. Raises `Conflict` if another agent has the slug,
-    otherwise as `carry_out_import`.
+    An empty slug is derived from the name.
+
+    Args:
+        fields: Values by the names of `file_fields`.
+        template: The slug of the template; "" for none.
+        by: The owner of the new agent.
+        known_tools: The tools that an agent may name.
+
+    Raises:
+        Conflict: Another agent has the slug.
+        NotFound: There is no such template.
+        InvalidAgentFile: A field is invalid.
+        NotAllowed: `by` may not create such an agent.
     """
     if template:
         template_named(template)
@@ -116,10 +127,22 @@ def change_definition(
     known_tools: Collection[str],
     matches: str = "",
 ) -> Agent:
-    """Change these fields of an agent; the others stay. `owner` is a username or None.
+    """Change these fields of an agent; the others stay.
 
-    `matches` are the tags of definitions that the caller accepts. Raises `StaleDefinition`, and
-    `Conflict` if another agent has the slug, otherwise as `carry_out_import`.
+    Args:
+        agent_id: The id of an agent that exists.
+        fields: Values by the names of `file_fields`, and `owner`: a username or None.
+        by: The user who changes the agent.
+        known_tools: The tools that an agent may name.
+        matches: The definitions that the caller accepts, in the form of HTTP's `If-Match`: tags of
+            `definition_tag` in double quotes. Empty or `*`: any.
+
+    Raises:
+        StaleDefinition: The definition is not one of `matches`.
+        Conflict: Another agent has the slug.
+        InvalidRequest: There is no user with the name in `owner`. `InvalidAgentFile`: another field
+            is invalid.
+        NotAllowed: `by` may not make this change.
     """
     agent = _locked(agent_id, matches)
     if not may_change_definition(by, agent):
@@ -158,7 +181,7 @@ def _name(user: Any) -> str | None:
 def archive_agent(agent_id: str, *, by: AbstractBaseUser, matches: str = "") -> None:
     """Deactivate an agent, so that it starts no runs. Its definition and its runs stay.
 
-    Raises `NotAllowed` and `StaleDefinition`.
+    `matches` is that of `change_definition`. Raises `NotAllowed` and `StaleDefinition`.
     """
     _locked(agent_id, matches)
     set_active(agent_id, False, by=by)
@@ -174,8 +197,8 @@ def restore_version(
 ) -> Agent:
     """Give an agent the definition of one of its versions, as a new version.
 
-    Its slug, its description and the people who may use it stay. Raises `NotFound`, otherwise as
-    `change_definition`.
+    Its slug, its description and the people who may use it stay. `known_tools` and `matches` are
+    those of `change_definition`. Raises `NotFound`, and the exceptions of `change_definition`.
     """
     version = version_of(agent_id, number)
     fields = definition_of(version)

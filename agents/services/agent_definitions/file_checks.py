@@ -56,7 +56,11 @@ def check_names_in_file(
     known_tools: Collection[str],
     known_toolboxes: Collection[str],
 ) -> None:
-    """Raise `BadFile` for unknown names. Names that the agent has already are accepted."""
+    """Raise `BadFile` for unknown names of tools, providers and toolboxes.
+
+    Patterns of tools are not checked. Names in `present`, the data of the agent's present file, are
+    accepted.
+    """
     data = file.data
     problems: list[FileProblem] = []
 

@@ -53,7 +53,10 @@ class InvalidAgentFile(InvalidRequest):
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """The effect of an import. `base` identifies the agent's state for `carry_out_import`."""
+    """The effect of an import: the agent's file before it and after it.
+
+    `base` identifies the agent's present state for `carry_out_import`.
+    """
 
     slug: str
     is_new: bool
@@ -131,8 +134,9 @@ def carry_out_import(
 ) -> tuple[Agent, ImportPlan]:
     """Create or change the agent that `text` names, completely or not at all.
 
-    A change is one new version. `base` is that of the plan that `by` has seen. Raises `Conflict`
-    (code `stale`) if the agent has changed since, otherwise as `plan_import`.
+    A change is one new version. `base` is that of the plan that `by` has seen; None: any state.
+    Raises `Conflict` (code `stale`) if the agent has changed since, and the exceptions of
+    `plan_import`.
     """
     agent, plan = _import(text, by, known_tools, of)
     if base is not None and base != plan.base:
@@ -275,7 +279,10 @@ def related_rows(agent: Agent, data: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def groups_named(field: str, names: list[str]) -> list[Group]:
-    """Return the groups with these names. Raises `InvalidRequest` for an unknown one."""
+    """Return the groups with these names.
+
+    Raises `InvalidRequest` for an unknown name, with a message that starts with `field`.
+    """
     there = {group.name: group for group in Group.objects.all()}
     _require(field, names, there)
     return [there[name] for name in names]

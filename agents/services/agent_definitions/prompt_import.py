@@ -77,7 +77,10 @@ def prompt_of(files: Sequence[AgentsFile]) -> str:
 
 
 def plan_prompt(agent: Agent, prompt: str) -> PromptPlan:
-    """Return the change that storing `prompt` would make. Raises `InvalidRequest`."""
+    """Return the change that storing `prompt` would make.
+
+    Raises `InvalidRequest` if the prompt is too long, or contains NULs or lone surrogates.
+    """
     if "\x00" in prompt:
         raise InvalidRequest("The prompt holds a NUL character, which no prompt may.")
     try:

@@ -31,7 +31,10 @@ _LARGEST = 2**53
 
 
 def check_context(context: Mapping[str, object]) -> dict[str, Value]:
-    """Return the caller's values in their stored form. Raises `InvalidRequest`."""
+    """Return the caller's values in their stored form.
+
+    Raises `InvalidRequest` for too many values, and for an invalid name or value.
+    """
     if len(context) > MAX_CONTEXT:
         raise InvalidRequest(
             f"The context has {len(context)} names and may have {MAX_CONTEXT}: put long material "
@@ -69,7 +72,10 @@ def _context_value(name: str, value: object) -> Value:
 def values_at_start(
     thread: Thread, owner: AbstractBaseUser, agent: Agent, context: Mapping[str, Value]
 ) -> dict[str, Value]:
-    """Return the values of a thread that starts now."""
+    """Return the values of all variables for a thread that starts now.
+
+    `context` are the caller's own values, by name, after `check_context`.
+    """
     username = owner.get_username()
     full_name = getattr(owner, "get_full_name", lambda: "")().strip()
     first_name = str(getattr(owner, "first_name", "")).strip()
@@ -86,7 +92,7 @@ def values_at_start(
 
 
 def check_same_context(thread: Thread, context: Mapping[str, Value]) -> None:
-    """Raise `Conflict` unless `context` has the same values as at the start of the thread."""
+    """Raise `Conflict` unless all values in `context` are those from the start of the thread."""
     began_with = thread.prompt_values or {}
     other = [name for name, value in context.items() if began_with.get(CONTEXT + name) != value]
     if other:
@@ -112,7 +118,7 @@ def check_needed(spec: Mapping[str, Any], thread: Thread) -> None:
 
 
 def check_new_prompts(spec: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
-    """Check the prompts of `spec` that are not in the version before it (`check_names`).
+    """Call `check_names` for the prompts of `spec` that the version `before` does not have.
 
     Prompts from a release without variables remain valid: their braces are plain text.
     """

@@ -1,4 +1,4 @@
-"""The fields of an agent that need an additional permission, at every door."""
+"""The rights to define agents, and the fields that need an additional permission, at every door."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def has_permission(user: Person, permission: str) -> bool:
 
 
 def check_may_define(user: Person, *, is_new: bool, slug: str = "") -> None:
-    """Raise `NotAllowed` unless `user` may define agents, and this one if its slug is reserved."""
+    """Raise `NotAllowed` unless `user` has the permission to add (`is_new`) or to change agents.
+
+    A reserved `slug` always requires the permission to change agents.
+    """
     needed = ADD_AGENT if is_new else CHANGE_AGENT
     if not has_permission(user, needed):
         raise NotAllowed(f"This needs the permission {needed}.")
@@ -72,9 +75,8 @@ def may_change_definition(user: Person, agent: Agent) -> bool:
 def check_may_change(user: Person, agent: Agent, fields: Collection[str]) -> None:
     """Raise `NotAllowed` unless `user` may change these fields of `agent`, which is stored.
 
-    An owner without the permission to change agents cannot undo the decision of an operator to turn
-    the agent off, and cannot let an agent that others use act in more services with their
-    credentials.
+    An owner without the permission to change agents cannot turn the agent on again, and cannot
+    change the integrations of an agent that others use, because tools act with their credentials.
     """
     if not has_permission(user, CHANGE_AGENT):
         if agent.owner_id != user.pk or agent.slug in RESERVED_SLUGS:
@@ -100,9 +102,9 @@ def check_may_define_some(user: Person) -> None:
 
 
 def check_may_find(user: Person, agent: Agent | None) -> None:
-    """Raise `NotAllowed`, with the same message for any slug, unless `user` may define agents.
+    """Raise `NotAllowed` unless `user` may define any agents, or owns `agent`.
 
-    The owner of `agent` may.
+    The message is the same whether the agent exists or not (None).
     """
     if not _may_define(user) and (agent is None or agent.owner_id != user.pk):
         raise NotAllowed(DEFINES_NONE)

@@ -1,8 +1,7 @@
-"""Local checks of the models and places of the settings.
+"""The provider, model, server and key of model calls in the settings, and checks of them.
 
-They send no request to a provider, and only the provider knows its models.
-
-The servers of models and their keys from the settings. Each provider gets only its own key.
+The checks send no request to a provider, so they do not know which models it has. Each provider
+gets only its own key.
 """
 
 from __future__ import annotations
@@ -123,7 +122,7 @@ _PREFIXES = {"anthropic": "ANTHROPIC", **dict.fromkeys(OPENAI, "OPENAI"), "googl
 
 
 def setting_names(provider: str) -> tuple[str, str]:
-    """Return the names of its key and its base URL in the settings and in the environment."""
+    """Return the names of the provider's key and base URL, in the settings and the environment."""
     prefix = _PREFIXES.get(provider, provider.upper())
     return f"{prefix}_API_KEY", f"{prefix}_BASE_URL"
 

@@ -59,7 +59,19 @@ def ask_about_call(
     preview: dict[str, Any] | None = None,
     family: str = "",
 ) -> ApprovalRequested:
-    """Request approval for `call` in the present workspace. The run is locked."""
+    """Create an approval request for `call`, and return its event, which the caller writes.
+
+    The caller has locked the run.
+
+    Args:
+        run: The run of the call.
+        call: The call.
+        terms: The allowed decisions, the approvers and the expiry.
+        prompt: Why approval is required.
+        generation: `Thread.workspace_generation` of the files that the request shows.
+        preview: The result of a trial of the call, if the tool has one.
+        family: The digest of files that other threads of the family write; see `digest_of`.
+    """
     displayed = call.effective_input
     request = ApprovalRequest.objects.create(
         run=run,
@@ -85,7 +97,11 @@ def ask_about_proposal(
     *,
     prompt: str,
 ) -> ApprovalRequested:
-    """Request approval for the change that `call` proposes. The run is locked."""
+    """Create an approval request for the change that `call` proposes, and return its event.
+
+    The caller has locked the run, and writes the event. `proposal` is the result of `kind`'s method
+    `propose`; the other arguments are those of `ask_about_call`.
+    """
     displayed = call.effective_input
     request = ApprovalRequest.objects.create(
         run=run,
@@ -113,7 +129,11 @@ def ask_beside(
     step: int,
     prompt: str,
 ) -> ApprovalRequested:
-    """Request approval for a proposed change, while the run continues."""
+    """Create an approval request for a proposed change, while the run continues.
+
+    Returns its event, which the caller writes. `tool` and `tool_input` are those of the call that
+    proposed the change, and `step` is the number of its model call.
+    """
     request = ApprovalRequest.objects.create(
         run=run,
         kind=kind.name,
@@ -157,10 +177,11 @@ def _terms(terms: AskTerms, decisions: list[str]) -> dict[str, Any]:
 
 
 def ask_again(request: ApprovalRequest, kind: ProposalKind) -> ApprovalRequest | None:
-    """Request approval for the present form of a proposal. Run and request are locked.
+    """Replace `request` by one for the present form of its proposal, and return the new one.
 
-    Returns None, and keeps the old request, if the change can no longer be applied: then people can
-    only reject it.
+    The caller has locked the run and the request. The event of the new request is written. Returns
+    None, and keeps the old request, if the change can no longer be applied: then people can only
+    reject it.
     """
     call = request.tool_call
     try:

@@ -91,13 +91,16 @@ def decide_approval(
 
     If two people must approve, the first approval leaves the request pending. The change of an
     approved proposal is made here, in the same transaction. Without `check_input` an edited input
-    is checked when it runs.
+    is checked when it runs. After an error, the decision is not stored.
 
-    Raises `NotFound` (no such request that `by` may see), `NotAllowed` (`by` may not approve it),
-    `Conflict` (decided already, ended, expired, the digest is not the request's, or the base of a
-    proposal has changed: then a new request replaces it), `InvalidRequest` (not an allowed
-    decision, an edit without input or with an invalid one, a response without text). After an error
-    nothing is stored.
+    Raises:
+        NotFound: There is no such request that `by` may see.
+        NotAllowed: `by` may not approve it, or not give the grant.
+        Conflict: It is decided already or has expired, the run has ended, the digest is not the
+            request's, or `by` has approved it before. Also if the base of a proposal has changed:
+            then a new request replaces this one, if the change is still possible.
+        InvalidRequest: The decision is not allowed, an edit has no input or an invalid one, a
+            response has no text, or the terms of the grant are invalid.
     """
     with _asked_again(request_id):
         while True:
@@ -114,7 +117,11 @@ def check_answer(
     by: AbstractBaseUser,
     check_input: InputCheck | None = None,
 ) -> None:
-    """Raise the error that `decide_approval` would raise now, and record nothing."""
+    """Raise the error that `decide_approval` would raise now, without recording the decision.
+
+    The terms of a grant (`answer.always`) are not checked. A request whose proposal has a changed
+    base is replaced, as in `decide_approval`.
+    """
     with _asked_again(request_id):
         request = _visible_request(request_id, by)
         _check(request, request.run, answer, by, check_input)
@@ -198,7 +205,7 @@ def _check(
 
 
 def check_decision(request: ApprovalRequest, answer: DecisionRequest) -> None:
-    """Raise an error if the decision does not fit the present state of the request."""
+    """Raise `Conflict` if the request cannot be decided now, `InvalidRequest` for a bad answer."""
     if answer.digest is not None and answer.digest != request.digest:
         raise Conflict("The request has changed. Reload it and decide again.", code="stale")
     if request.status != ApprovalStatus.PENDING:
@@ -326,7 +333,7 @@ def _record(
 
 
 def wake_if_decided(run: Run) -> None:
-    """Wake a locked run if no approval of its calls is pending."""
+    """Wake a locked run that waits for approvals, if none of its calls has a pending request."""
     pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)
     waiting = (
         pending.exclude(kind__in=run_request_kinds().keys()).exclude(beside_requests()).exists()
@@ -358,7 +365,10 @@ def _apply_to_call(call: ToolCall, answer: DecisionRequest) -> list[EventDraft]:
 
 
 def reject_call(call: ToolCall, text: str, *, code: str, reason: str) -> list[EventDraft]:
-    """End a waiting call that will not run. `text` is its result for the model."""
+    """End a waiting call that will not run, and return the events to write.
+
+    `text` is the result for the model, `code` is for programs, and `reason` for people.
+    """
     check_transition(TOOL_CALL_TRANSITIONS, call.status, ToolCallStatus.REJECTED)
     call.status = ToolCallStatus.REJECTED
     call.is_error = True

@@ -54,9 +54,10 @@ class GrantTerms:
 def give_grant(
     request: ApprovalRequest, run: Run, terms: GrantTerms, *, by: AbstractBaseUser
 ) -> ApprovalGrant:
-    """Create a grant in the transaction that approves `request`. Run and request are locked.
+    """Create a grant in the transaction that approves `request`.
 
-    Raises `InvalidRequest` and `NotAllowed`: then the request is not approved either.
+    The caller has locked the run and the request. Raises `InvalidRequest` and `NotAllowed`: then
+    the request is not approved either.
     """
     _check_request(request, run, by)
     _check_numbers(terms)
@@ -192,9 +193,9 @@ def find_grant(
 ) -> ApprovalGrant | None:
     """Return a valid grant that lets this call run without approval, if there is one.
 
-    `terms` are those of the request that would be created. If they need two people, or a person
-    other than the run's owner, earlier permissions of one person, or of the owner, do not apply.
-    `reads` is as in `agents.conditions.holds`.
+    `terms` are those of the request that would be created. If they require two people, no grant
+    applies. If they require another person than the run's owner, grants that the owner gave do not
+    apply. `reads` is as in `agents.conditions.holds`.
     """
     if terms.approvals_needed > 1:
         return None
@@ -224,7 +225,7 @@ def find_grant(
 
 
 def use_grant(grant_id: str) -> bool:
-    """Count one use, in the transaction that starts the call. Returns False if it is not valid.
+    """Count one use, in the transaction that starts the call. Returns False for an invalid grant.
 
     This is one conditional UPDATE, so two processes cannot both take the last use.
     """

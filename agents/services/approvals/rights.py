@@ -15,8 +15,8 @@ from agents.states import Decision
 def check_right(request: ApprovalRequest, run: Run, decision: str, by: AbstractBaseUser) -> None:
     """Raise `NotAllowed`, or `Conflict` for a second approval by the same person.
 
-    The run's owner may always reject. Only the owner and approvers can see a request, and only the
-    owner a private one.
+    Everybody who may see a request may reject it, so the caller must have checked that. Only the
+    run's owner may decide a private request.
     """
     is_owner = run.owner_id == by.pk
     if request.is_private and not is_owner:

@@ -57,7 +57,11 @@ def review_of(request: ApprovalRequest) -> Review:
 
 
 def current_text(request: ApprovalRequest) -> str | Unreadable | None:
-    """Return the present content of the file that a pending call would write, None without one."""
+    """Return the present content of the file that a pending call would write.
+
+    None if the file does not exist. An `Unreadable` with the reason if the file cannot be shown,
+    for example because it is too large; `NOT_LOOKED_UP` for a call that writes no file.
+    """
     path = _path(request)
     if path is None:
         return NOT_LOOKED_UP

@@ -1,12 +1,9 @@
 """Erasure of threads: first hide them in one transaction, then remove their data.
 
-A marked thread (`Thread.erased_at`) is hidden at every door. Its files are removed, then its rows.
-Its own row is the last one, so the next call finds it after a crash.
-
-Deletion of a thread with all dependent rows, in short transactions.
-
-The dependencies are read from the models, so tables that are added later are included. Leaves are
-deleted first: after a crash the next call finds the remaining rows from the same thread.
+A marked thread (`Thread.erased_at`) is hidden at every door. Its files are removed first, then its
+rows, in short transactions. Rows that refer to another row are deleted before it, and the row of
+the thread is the last one: after a crash, the next call finds the thread and continues. The
+references are read from the models, so tables that are added later are included.
 """
 
 from __future__ import annotations
@@ -46,9 +43,10 @@ Removed = Counter[str]
 
 
 def erase_rows(threads: Sequence[str], stop: Callable[[], bool] = lambda: False) -> Removed:
-    """Delete these threads, which must be marked (`erased_at`), with their families.
+    """Delete these threads, which must be marked (`erased_at`), with all rows that refer to them.
 
-    `stop` is called between transactions. The next call finds the remaining rows.
+    The threads of their subagents are included. `stop` is called between transactions, and ends the
+    work if it returns true. The next call finds the remaining rows.
     """
     removed: Removed = Counter()
     overwrite_deleted_bytes()
@@ -60,7 +58,10 @@ def erase_rows(threads: Sequence[str], stop: Callable[[], bool] = lambda: False)
 
 
 def delete_in_turns(rows: models.QuerySet[Any], stop: Callable[[], bool]) -> int:
-    """Delete rows that have no references to them, and return their number."""
+    """Delete rows that no other rows refer to, and return their number.
+
+    `stop` is called between transactions, and ends the work if it returns true.
+    """
     removed = 0
     while not stop() and (batch := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH])):
         part = rows.model._base_manager.filter(pk__in=batch)
@@ -152,14 +153,20 @@ OTHER_HOST_HOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class Erasable:
-    """The data of a thread. `answers` are ids of the idempotency keys whose answers mention it."""
+    """What the erasure of a thread removes: its runs (their number), and stored answers.
+
+    `answers` are the ids of the idempotency keys whose answers mention the thread.
+    """
 
     runs: int
     answers: frozenset[int]
 
 
 def what_erasure_removes(thread: Thread) -> Erasable:
-    """Return what `erase_thread` would remove now, for a person's thread. Raises `Conflict`."""
+    """Return what `erase_thread` would remove now, for a person's thread.
+
+    Raises `Conflict` if a run of the thread has not ended.
+    """
     family = Thread.objects.filter(Q(pk=thread.pk) | Q(root=thread.pk))
     runs = Run.objects.filter(thread__in=family)
     if runs.exclude(status__in=ENDED_RUNS).exists():
@@ -241,7 +248,10 @@ def erasures_wait() -> bool:
 def finish_erasures(stop: Callable[[], bool] = lambda: False) -> Removed:
     """Remove files and rows of marked threads and their subagents. Call it again after a crash.
 
-    Failures are logged. The threads stay hidden, and the next call tries again.
+    With several hosts, threads that belong to another host are left to it for `OTHER_HOST_HOURS`.
+    `stop` is called between transactions, and ends the work if it returns true. If files cannot be
+    removed, this is logged: the thread stays hidden, and the next call tries again. Returns the
+    numbers of rows by model.
     """
     # Subagents' threads are removed with their first thread.
     marked = Thread.every.filter(erased_at__isnull=False, root=None).order_by("pk")

@@ -29,7 +29,11 @@ NEEDED = ("agents.delete_agent", "agents.erase_thread")
 
 @dataclass(frozen=True, slots=True)
 class AgentUse:
-    """The use of an agent. `others` are conversations of other agents that have runs of it."""
+    """The use of an agent, with ids of conversations.
+
+    `threads` are the conversations with the agent. `others` are conversations with other agents, in
+    which this agent has runs.
+    """
 
     threads: list[str]
     runs: int

@@ -25,7 +25,7 @@ def erase_files(thread_id: str) -> None:
 
 
 def erase_files_here(thread_id: str) -> None:
-    """Remove the files on this machine. A directory of the caller's own is kept.
+    """Remove the files on this machine. A user's own directory is kept.
 
     Can be called again after a crash. Raises OSError.
     """

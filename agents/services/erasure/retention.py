@@ -67,9 +67,10 @@ class Keep:
 
 
 def old_threads(days: int) -> QuerySet[Thread]:
-    """Return threads without an open run and without one that ended in the last `days` days.
+    """Return people's threads that have not been used in the last `days` days.
 
-    This includes runs of their subagents. For a thread without runs the creation time counts.
+    They were created earlier, and have no run that is open or ended since, nor have their
+    subagents.
     """
     since = timezone.now() - timedelta(days=days)
     open_or_young = ~Q(status__in=ENDED_RUNS) | Q(ended_at__gt=since)

@@ -54,7 +54,10 @@ class FileChanges:
 
 
 def steps_of_turn(thread_id: str, run_id: str, turn: int) -> tuple[str, str]:
-    """Return the states before and after a turn. Raises `NotFound` if it changed nothing."""
+    """Return the states before and after a turn.
+
+    Raises `NotFound` if the turn changed no files, or if its states are no longer kept.
+    """
     rows = list(
         WorkspaceSnapshot.objects.filter(thread_id=thread_id, run_id=run_id, turn=turn)
         .order_by("pk")
@@ -69,7 +72,11 @@ def steps_of_turn(thread_id: str, run_id: str, turn: int) -> tuple[str, str]:
 
 
 def changes_between(thread_id: str, base: str, manifest: str) -> FileChanges:
-    """Return the differences of two states. Raises `NotFound` if one is no longer kept."""
+    """Return the differences of two states, for at most `MAX_FILES` files.
+
+    Only the first `MAX_DIFFS` have diffs. Raises `NotFound` if a state is no longer kept, and
+    `Conflict` if the storage of several hosts cannot be read.
+    """
     store = snapshot_store(thread_id)
     changes = compare(load_state(store, base), load_state(store, manifest))
     files, room, steps = [], MAX_DIFF_CHARACTERS, Steps(LINE_STEPS)
@@ -113,7 +120,10 @@ def _shown(change: Change, diff: str | None) -> ChangedFile:
 
 
 def text_diff(before: bytes, after: bytes, steps: Steps) -> str | None:
-    """Return a unified diff without a header, None if it is not a small text."""
+    """Return a unified diff without a header, None if one of the contents is not a small text.
+
+    `steps` limits the work of all diffs that share it.
+    """
     if max(len(before), len(after)) > DIFF_BYTES or b"\0" in before + after:
         return None
     try:

@@ -68,7 +68,10 @@ def files_of(thread: Thread) -> ThreadCopies:
 
 
 def copy_files(files: ThreadCopies, directory: Path) -> Iterator[CopiedFile]:
-    """Yield each file after it has been copied. Raises `Conflict` if the directory has entries."""
+    """Copy `files` into `directory`, and yield each file afterwards, also one that was not copied.
+
+    Raises `Conflict` if the directory has entries.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     if any(directory.iterdir()):
         raise Conflict(f"{directory} is not empty: name a new directory.", code="not_empty")
@@ -105,7 +108,10 @@ def why_left_out(name: str) -> str | None:
 
 
 def blocks_of(stream: BufferedIOBase, size: int, path: str) -> Iterator[bytes]:
-    """Yield the content. It must not grow while it is read, since the size was checked."""
+    """Yield the content of the file `path`. Raises `FileTooLarge` if it has more than `size` bytes.
+
+    A file can grow after a check of its size.
+    """
     while block := stream.read(min(_BLOCK, size + 1)):
         size -= len(block)
         if size < 0:

@@ -1,4 +1,4 @@
-"""Changes of a run to files in a user's own directory that execute outside the sandbox.
+"""A run's changes of files in a user's own directory that programs outside the sandbox execute.
 
 The state before is stored when the run first opens the directory, and deleted when the report at
 its end is stored. Subagents work in the directory of their parent, and its report includes their
@@ -35,7 +35,7 @@ MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class OutsideChanges:
-    """`incomplete` are places that were not checked, each with the reason."""
+    """The report of a run. `incomplete` are places that were not checked, each with the reason."""
 
     changes: list[Change]
     incomplete: list[str]
@@ -61,9 +61,10 @@ def keep_state_before(location: WorkspaceLocation, found: Inventory) -> None:
 
 
 def outside_changes(location: WorkspaceLocation) -> OutsideChanges | None:
-    """Return the changes since the state before; None if the directory was not opened. Blocks.
+    """Return the changes since the run opened its own directory. Blocks.
 
-    A directory or a stored state that cannot be read is reported as not checked.
+    None if the thread has no own directory, or if the run has not opened it. A directory or a
+    stored state that cannot be read is reported as not checked.
     """
     if location.own_directory is None:
         return None

@@ -34,9 +34,13 @@ def restore_workspace(thread: Thread, state: str, *, by: AbstractBaseUser) -> Re
     """Restore the files that the agent can change to `state` (a manifest's digest).
 
     The present state is stored first, so you can undo the restore. Pending approvals become stale
-    and are requested again. Raises `Conflict` if a run of the thread is driven or queued, or if the
-    present state cannot be stored, and `NotFound` for a state that is no longer kept; then nothing
-    has changed.
+    and are requested again.
+
+    Raises:
+        Conflict: The files are on another host or in use, a run of the thread is driven or queued,
+            or (code `restore_failed`) storing or writing files failed. Only in the last case some
+            files may have changed.
+        NotFound: The state is no longer kept.
     """
     must_be_here(
         thread,

@@ -27,7 +27,8 @@ def snapshot_store(thread_id: str) -> SnapshotStore:
 def publish(store: SnapshotStore, digest: str) -> bool:
     """Copy a state to the common storage, if there are several hosts. Return whether it is there.
 
-    A failure of the storage is logged, and the state stays on this host.
+    The result is False on a single machine. A failure of the storage is logged, and the state stays
+    on this host.
     """
     if not isinstance(store, StoredSnapshots):
         return False
@@ -51,9 +52,10 @@ def write_lock(thread_id: str) -> FileLock:
 
 
 def watched_areas(workspace: Workspace) -> dict[str, Path]:
-    """Return the directories that the agent can change, without those of its parent.
+    """Return the directories that the agent can change, by area, without those of its parent.
 
-    A subagent's changes to those become changes of its parent, when that continues.
+    A subagent's changes in its parent's directories count as changes of the parent, when the parent
+    continues.
     """
     shared = FAMILY_AREAS if workspace.family is not None else ()
     return {
@@ -80,7 +82,18 @@ def record_snapshot(
     by_id: int | None = None,
     is_stored: bool = False,
 ) -> WorkspaceSnapshot:
-    """Create a row for a stored state, in the transaction of the cause of the change."""
+    """Create a row for a stored state, in the transaction that stores the cause of the change.
+
+    Args:
+        thread_id: The thread of the files.
+        taken: The state, and the changes since the state before it.
+        cause: What changed the files.
+        run_id: The run of the call that changed them.
+        turn: The turn of the call.
+        position: The position of the call in its turn.
+        by_id: The user who restored the state.
+        is_stored: Whether `publish` has copied the state to the common storage.
+    """
     return WorkspaceSnapshot.objects.create(
         thread_id=thread_id,
         run_id=run_id,

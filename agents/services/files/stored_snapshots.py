@@ -1,8 +1,8 @@
 """Snapshots for several hosts: in the storage that Django's STORAGES calls `vel`.
 
-`snapshots/THREAD/` contains manifests and contents by their SHA-256, as a store on disk, which is a
-cache of them. Each fetched file is compared with its digest: the storage can lose states, but
-cannot change them.
+There, `snapshots/THREAD/` contains manifests and contents by their SHA-256. The store on the disk
+of each host is a cache of them. Each fetched file is compared with its digest: the storage can lose
+states, but cannot change them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ class StoredSnapshots(SnapshotStore):
     # To the storage ---------------------------------------------------------------------------
 
     def publish(self, digest: str) -> None:
-        """Copy a stored state to the storage, the manifest last. Raises `StorageFailed`."""
+        """Copy a state of this host to the storage, the manifest last.
+
+        Raises `StorageFailed`, and `SnapshotLost` if a part of the state is no longer kept.
+        """
         known = self._published()
         if digest in known:
             return

@@ -1,4 +1,4 @@
-"""A thread's files for display: reading creates and changes nothing."""
+"""A thread's files for display. Reading them does not change them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ T = TypeVar("T")
 
 
 def has_workspace(thread: Thread) -> bool:
-    """Return whether the files are in directories (its last run has a sandbox) or rows."""
+    """Return whether the files are in directories, because the last run has a sandbox.
+
+    Otherwise they are rows. A thread without runs has directories.
+    """
     run = Run.objects.filter(thread=thread).select_related("agent_version").order_by("number")
     last = run.last()
     return last is None or bool(last.spec["sandbox"])
@@ -41,8 +44,8 @@ def has_workspace(thread: Thread) -> bool:
 def readable_files(thread: Thread, *, in_workspace: bool) -> FileBackend:
     """Return all files of the thread, even if some of its directories are missing.
 
-    For a thread on another host these are the files of its last stored snapshot. Raises `Conflict`
-    if they are unavailable here.
+    `in_workspace` is the result of `has_workspace`. For a thread on another host these are the
+    files of its last stored snapshot. Raises `Conflict` if they are unavailable here.
     """
     if in_workspace and not lie_here(thread):
         above = synced_copy(thread.root) if thread.root is not None else None
@@ -96,7 +99,10 @@ class Artifacts:
 
 
 def artifacts_of(run: Run) -> Artifacts:
-    """Return the files that the run created or changed, without deleted ones, by path."""
+    """Return the files that the run created or changed, sorted by path, at most `MAX_FILES`.
+
+    With a workspace, files that the run itself has deleted again are omitted.
+    """
     in_workspace = has_workspace(run.thread)
     changed, is_cut = _in_snapshots(run) if in_workspace else ({}, False)
     if not in_workspace:

@@ -26,7 +26,7 @@ _ROWS = "/user_uploads"
 
 
 class UploadFiles:
-    """The files of one thread's user_uploads by their names. Raises `FileError`."""
+    """The files of one thread's user_uploads by their names. Its methods raise `FileError`."""
 
     def __init__(self, backend: TreeBackend | StateFilesystemBackend) -> None:
         self._backend = backend
@@ -159,7 +159,7 @@ def add_contents(
 ) -> None:
     """Store contents of these uploads for all hosts, from a workspace on this host. Blocks.
 
-    `call` runs a function of rows in a transaction.
+    `lacking` is a result of `without_contents`. `call` runs a function in a transaction.
     """
     files = directory_uploads(location)
     for name, upload_id in lacking.items():

@@ -41,7 +41,7 @@ class KeptWorkspace:
 
 
 def kept_workspaces() -> Iterator[KeptWorkspace]:
-    """Yield all workspaces of this machine, by id."""
+    """Yield all workspaces of this machine, sorted by id."""
     base = DataSettings.now().workspaces
     names = sorted(entry.name for entry in os.scandir(base)) if base.is_dir() else []
     for start in range(0, len(names), 500):
@@ -58,7 +58,10 @@ def is_busy(thread: Thread) -> bool:
 
 
 def is_old(kept: KeptWorkspace, days: int) -> bool:
-    """Return whether the workspace was unused for this number of days and has no open run."""
+    """Return whether the workspace was unused for this number of days and has no open run.
+
+    A workspace without a thread is old after a day.
+    """
     if kept.thread is None:
         return kept.directory.lstat().st_ctime < time.time() - ORPHAN_SECONDS
     thread = kept.thread
@@ -69,7 +72,10 @@ def is_old(kept: KeptWorkspace, days: int) -> bool:
 
 
 def archive_workspace(kept: KeptWorkspace, directory: Path) -> tuple[Path, Archived]:
-    """Write `ID-TIME.tar.gz` into `directory`. Raises OSError, and `Conflict` for a busy thread."""
+    """Write a workspace as `ID-TIME-RANDOM.tar.gz` into `directory`, and return the path.
+
+    Raises OSError, and `Conflict` for a busy thread or one whose files are on another host.
+    """
     if kept.thread is not None and is_busy(kept.thread):
         raise Conflict(f"A run of thread {kept.key} has not ended: archive it afterwards.")
     if kept.thread is not None and not lie_here(kept.thread):
@@ -82,9 +88,10 @@ def archive_workspace(kept: KeptWorkspace, directory: Path) -> tuple[Path, Archi
 
 
 def remove_workspace(kept: KeptWorkspace) -> None:
-    """Delete a workspace with its snapshots and uploads. The caller's own directory is kept.
+    """Delete a workspace with its snapshots and uploads. A user's own directory is kept.
 
-    Raises `Conflict` for a busy thread, and OSError; the next call removes the rest.
+    Raises `Conflict` for a busy thread, and OSError. After an OSError, `remove_leftovers` removes
+    the rest on this machine.
     """
     if kept.thread is not None and not lie_here(kept.thread):
         kept = replace(kept, thread=None)  # another host has it; these are its old files here
@@ -116,7 +123,10 @@ def remove_workspace(kept: KeptWorkspace) -> None:
 
 
 def remove_leftovers() -> list[str]:
-    """Finish interrupted removals, and delete snapshots and copies whose thread is gone."""
+    """Finish interrupted removals, and delete snapshots and copies whose thread is gone.
+
+    Returns the names of what was deleted.
+    """
     settings, done = DataSettings.now(), []
     if settings.workspaces.is_dir():
         for entry in list(os.scandir(settings.workspaces)):

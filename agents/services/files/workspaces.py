@@ -40,7 +40,7 @@ class WorkspaceLocation:
 def assign_sandbox_uid(thread: Thread) -> None:
     """Give a thread's commands their own host account, if this process can do that.
 
-    All threads of a family use the account of the first. Runs in a transaction. The unique
+    All threads of a family use the account of the first. Call this in a transaction. The unique
     constraint resolves races: one of the processes always succeeds.
     """
     thread = thread.root or thread

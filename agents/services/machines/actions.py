@@ -62,7 +62,11 @@ def machine_states() -> list[MachineState]:
 
 
 def state_of(row: Machine, now: float, threads: int) -> str:
-    """Return alive, silent, draining, drained or dead; `now` is the database's."""
+    """Return alive, silent, draining, drained or dead.
+
+    `now` is the database's time in seconds since 1970, and `threads` the number of threads whose
+    files the host has.
+    """
     if row.dead_at is not None:
         return "dead"
     if now - row.seen_at > SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS:
@@ -76,7 +80,7 @@ def state_of(row: Machine, now: float, threads: int) -> str:
 def set_draining(name: str, draining: bool, *, by: AbstractBaseUser | None = None) -> None:
     """Let a host start no runs and give its threads to others, or undo that.
 
-    Raises `NotFound`, and `Conflict` for a dead host.
+    Raises `NotFound`, and `Conflict` for a dead host, or if no other host is alive to take threads.
     """
     row = _locked(name)
     if row.dead_at is not None:
@@ -137,9 +141,13 @@ def _release_all(name: str) -> int:
 
 
 def release(first: list[str], *, lost_host: str = "") -> None:
-    """Let any host take these threads with their subagents' threads. Their rows are locked.
+    """Let any host take these threads with their subagents' threads.
 
     Pending approvals become stale: they showed files of the old directories.
+
+    Args:
+        first: The ids of the threads of people. The caller has locked their rows.
+        lost_host: The name of the host, if it has lost the files.
     """
     Thread.every.filter(pk__in=first).update(placement=F("placement") + 1)
     family = Thread.every.filter(Q(pk__in=first) | Q(root__in=first))
@@ -149,7 +157,10 @@ def release(first: list[str], *, lost_host: str = "") -> None:
 
 
 def declare_silent_machines(seconds: float) -> list[str]:
-    """Declare hosts dead that were silent for so long, and return their names."""
+    """Declare hosts dead that were silent for `seconds`, and return their names.
+
+    The host of this process is never one of them.
+    """
     late = Machine.objects.filter(dead_at=None, seen_at__lt=DatabaseNow() - seconds)
     done = []
     for name in late.exclude(name=MachineSettings.now().HOST).values_list("name", flat=True):
@@ -163,9 +174,10 @@ def declare_silent_machines(seconds: float) -> list[str]:
 
 @transaction.atomic
 def adopt_threads(name: str, *, by: AbstractBaseUser | None = None) -> int:
-    """Move the threads of this machine's former name to its host; their files are already here.
+    """Assign the threads of this machine's former name to its host, and return their number.
 
-    Raises `Conflict` if `name` is a host, or this machine has no host name.
+    Their files are already here. Raises `Conflict` if `name` is a host or this machine has no host
+    name, and `NotFound` if this host has not joined.
     """
     if not MachineSettings.now().HOST:
         raise Conflict("This machine has no host name. Set VEL_HOST first.")
@@ -181,7 +193,10 @@ def adopt_threads(name: str, *, by: AbstractBaseUser | None = None) -> int:
 
 @transaction.atomic
 def forget_machine(name: str, *, by: AbstractBaseUser | None = None) -> None:
-    """Delete the row of a lost host. Raises `NotFound`, and `Conflict` if it is still needed."""
+    """Delete the row of a lost host.
+
+    Raises `NotFound`, and `Conflict` if the host has threads or is alive.
+    """
     row = _locked(name)
     if Thread.every.filter(host=name).exists():
         raise Conflict(f"{name} still has threads: drain it, or declare it dead, first.")

@@ -31,8 +31,7 @@ class Sign:
 def join_machine() -> Member:
     """Register this machine as a host, also again after it was declared dead.
 
-    Raises `MachineRefused` if another machine has the name, or if shared workspaces are configured
-    but missing.
+    Raises `MachineRefused` if another machine has the name, and as `check_shared_workspaces`.
     """
     settings = MachineSettings.now()
     identity = own_identity()
@@ -58,7 +57,10 @@ def join_machine() -> Member:
 
 @transaction.atomic
 def machine_heartbeat(member: Member) -> Sign | None:
-    """Record that the host is alive. None if it was declared dead: then stop the process."""
+    """Record that the host is alive.
+
+    Returns None if it was declared dead: then stop the runs of this process, and join again.
+    """
     rows = Machine.objects.filter(
         name=member.name, incarnation=member.incarnation, dead_at__isnull=True
     )
@@ -108,7 +110,10 @@ def _make_identity(path: Path) -> None:
 
 
 def check_shared_workspaces(row: Machine) -> None:
-    """Raise `MachineRefused` if only some of the living hosts share the data directory."""
+    """Raise `MachineRefused` if only some of the living hosts share the data directory.
+
+    Also if the setting says that all share it, but another host has a different one.
+    """
     others = Machine.objects.filter(dead_at=None).exclude(name=row.name)
     for other in others:
         if other.shares_workspaces != row.shares_workspaces:

@@ -38,7 +38,11 @@ class Reporter:
 
     @transaction.atomic
     def report(self, driven: int = 0, streams: int = 0) -> None:
-        """Store a heartbeat and the counters. Also retire processes that are gone."""
+        """Store a heartbeat and the counters. Also retire processes that are gone.
+
+        `driven` is the number of runs that the process executes now, and `streams` the number of
+        its open event streams.
+        """
         numbers = counters()
         if numbers is not None:
             numbers.in_row = True
@@ -72,7 +76,7 @@ class Reporter:
 
     @transaction.atomic
     def retire(self) -> None:
-        """Add the numbers to the sums at the end of the process, with a last report."""
+        """At the end of the process, add its counters to the sums, and delete its row."""
         if counters() is not None:
             self.report()
         _retire([self.name])

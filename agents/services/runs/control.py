@@ -37,7 +37,8 @@ def cancel_run(run_id: str, *, by: str, reason: str = "") -> Run:
     """End a run and its descendants, or let their driver end them.
 
     Runs without a driver end in this transaction, with their approvals. A run that a worker drives
-    ends within a second. A run that has ended stays unchanged; cancelling twice is no error.
+    ends within a second. A run that has ended stays unchanged; cancelling twice is no error. `by`
+    names the person or the cause, and `reason` is a text for people.
     """
     parent_id = Run.objects.values_list("parent_id", flat=True).get(pk=run_id)
     run = lock_with_parent(run_id, parent_id)
@@ -104,7 +105,7 @@ def cancel_for(
 
 
 def is_driven(run: Run) -> bool:
-    """Return whether a driver may still write. After its lease it never may again."""
+    """Return whether a driver may still write to the run: it has a lease that has not expired."""
     return run.pk in _driven_among([run])
 
 
@@ -115,7 +116,10 @@ def _driven_among(runs: Sequence[Run]) -> set[str]:
 
 
 def locked_descendants(run: Run) -> list[Run]:
-    """Return all descendants, ancestors first, then by id: all processes lock in this order."""
+    """Lock and return all descendants of a run, level by level, and sorted by id in each level.
+
+    All processes lock in this order.
+    """
     found: list[Run] = []
     level = [run.pk]
     while level:
@@ -128,9 +132,10 @@ def locked_descendants(run: Run) -> list[Run]:
 
 
 def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> None:
-    """Close a locked run's open calls and approvals and end it as cancelled.
+    """Close a run's open calls and approvals, and end it as cancelled.
 
-    Its parent's row is locked, too; with `wake` the parent continues, if it waited for this run.
+    The caller has locked the run and its parent. With `wake`, the parent continues if it waited for
+    this run.
     """
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.CANCELLED)
     row_hooks.stop_waiting(run)
@@ -150,7 +155,7 @@ def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> 
 
 
 def end_driven_cancelled(run: Run) -> None:
-    """End a locked run after its lease, if its driver had a request to cancel it."""
+    """End a locked run with a cancel request as cancelled. Its driver has released the lease."""
     reason = RunClock.objects.values_list("cancel_reason", flat=True).get(run_id=run.pk)
     end_children(run)
     end_cancelled(run, by="request", reason=reason)
@@ -164,7 +169,10 @@ def close_open_work(run: Run) -> None:
 
 
 def start_next_pending(run: Run) -> None:
-    """Queue the next message of a thread when its root run has ended."""
+    """Queue the next waiting message of the thread after the end of `run`.
+
+    Does nothing for a subagent's run, and while another run of the thread is active.
+    """
     if run.parent_id is not None:
         return
     # A new message has the thread locked and still sees this run: wait for it.
@@ -189,10 +197,15 @@ def start_next_pending(run: Run) -> None:
 
 @transaction.atomic
 def resume_run(run_id: str, *, executor: str = POOL) -> Run:
-    """Continue a failed run from its last state, or give an orphan of a dead process to others.
+    """Continue a failed run from its last state, or queue a run again whose process died.
 
-    Its open subagents are moved with it. Raises `Conflict` for a run that waits for a person, is
-    completed or was cancelled, and `NoSpace` for a failed one on a full disk.
+    `executor` executes it and its open subagents: the workers (`POOL`), or a process by its name.
+
+    Raises:
+        Conflict: The run is in progress, waits, is completed or was cancelled; it belongs to a
+            subagent; its message was blocked; its thread is busy or has newer runs; or it needs the
+            Python program that started it.
+        NoSpace: The run has failed, and the disk is full.
     """
     run = lock_run(run_id)
     must_have_tools(run)
@@ -255,8 +268,9 @@ def _instead(run: Run) -> str:
 def resume_orphaned_family(run_id: str, *, executor: str) -> Run:
     """Assign a run and its subagents to `executor`, and queue those that can continue.
 
-    A run that waits for subagents still waits; for any other this is `resume_run`, with its errors.
-    Raises `Conflict` with the code `driven` if one of the subagents is being driven.
+    A run that waits for subagents still waits; for any other this is `resume_run`, with its
+    exceptions. Raises `Conflict` with the code `driven` if a process still executes one of the
+    subagents.
     """
     run = lock_run(run_id)
     must_have_tools(run)
@@ -277,9 +291,10 @@ def resume_orphaned_family(run_id: str, *, executor: str) -> Run:
 
 
 def toolkit_of(run: Run, fingerprint: str) -> Any:
-    """Return the toolkit with this fingerprint of a run's agent; None if it is not here.
+    """Return the toolkit that this process has for the run's thread; None if it has none.
 
-    It is an `agents.middleware.custom.toolkit.Toolkit`.
+    An empty `fingerprint` means that the run needs none. The result is an
+    `agents.middleware.custom.toolkit.Toolkit`.
     """
     return bound(run.thread.root_id or run.thread_id) if fingerprint else None
 

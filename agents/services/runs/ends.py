@@ -42,7 +42,7 @@ class EndListener(ABC):
 
     @abstractmethod
     async def run_ended(self, run: Run) -> None:
-        """Handle the end of a run. On a `DatabaseError` all listeners are notified again later."""
+        """Handle the end of a run. After an exception, all listeners are notified again later."""
 
 
 @lru_cache(maxsize=1)

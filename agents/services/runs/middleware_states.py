@@ -9,7 +9,7 @@ from agents.models import MiddlewareState, Thread
 
 
 def session_thread(thread_id: str) -> str:
-    """Return the root thread: its subagents' threads share its state."""
+    """Return the id of the root thread, which has the state for its subagents' threads, too."""
     root = Thread.objects.values_list("root_id", flat=True).get(pk=thread_id)
     return root or thread_id
 

@@ -30,8 +30,8 @@ def resume_as_new_run(run_id: str, *, by: AbstractBaseUser, message: str = "") -
 
     It uses the agent's present version and sees the thread up to that end. `message` is the new
     run's message; by default, to continue. Raises `NotAllowed` for other users than the owner, and
-    `Conflict` for a run that has not ended, is completed, belongs to a subagent, or is not the
-    thread's last one.
+    `Conflict` for a run that has not ended, is completed, belongs to a subagent, is not the
+    thread's last one, or whose message was blocked.
     """
     run = lock_run(run_id)
     if run.owner_id != by.pk:

@@ -104,11 +104,15 @@ class CreatedRun:
 def create_run(
     request: RunRequest, *, owner: AbstractBaseUser, idempotency_key: str | None = None
 ) -> CreatedRun:
-    """Store the message and a run that will answer it, and give the run to the workers.
+    """Store the message and a run that will answer it, and give the run to its executor.
 
-    Raises `InvalidRequest` (empty or too long message, invalid key), `NotFound` (agent or thread
-    unavailable to the caller), `Conflict` (thread busy; the key was used with another body),
-    `NoSpace`.
+    Raises:
+        InvalidRequest: The message, a key, the context, the output schema or a directory is
+            invalid.
+        NotFound: The agent or the thread is unavailable to `owner`.
+        Conflict: The thread is busy, belongs to another agent, or has other files or another
+            context; or `idempotency_key` was used with another request.
+        NoSpace: The disk is full.
     """
     check_create_run(request)
     body_hash = _hash_of(request)
@@ -146,7 +150,7 @@ def _hash_of(request: RunRequest) -> str:
 
 
 def check_create_run(request: RunRequest) -> None:
-    """Check all parts of a request that need no lock."""
+    """Raise `InvalidRequest` for a part of the request that is invalid without looking at rows."""
     limit = MessageSettings.now().MESSAGE_BYTES
     if not request.message.strip():
         raise InvalidRequest("The message is empty. Describe the task for the agent.")

@@ -23,7 +23,7 @@ class CannotStart(NotAllowed):
 
 
 def check_may_define(trigger: Trigger, by: AbstractBaseUser) -> None:
-    """Raise `NotAllowed` unless `by` is a superuser or the owner: it uses the owner's rights."""
+    """Raise `NotAllowed` unless `by` is a superuser or the owner, whose rights the runs use."""
     if trigger.owner_id != by.pk and not _is_superuser(by):
         raise NotAllowed(
             "Only its owner can change it, because its runs use the owner's permissions."
@@ -31,7 +31,7 @@ def check_may_define(trigger: Trigger, by: AbstractBaseUser) -> None:
 
 
 def check_may_stop(trigger: Trigger, by: AbstractBaseUser) -> None:
-    """Raise `NotAllowed` unless `by` may pause and delete it: the owner, or an operator."""
+    """Raise `NotAllowed` unless `by` may pause and delete a trigger: its owner, or an operator."""
     permission = f"{trigger._meta.app_label}.change_{trigger._meta.model_name}"
     is_operator = isinstance(by, PermissionsMixin) and by.has_perm(permission)
     if trigger.owner_id != by.pk and not is_operator:

@@ -33,7 +33,10 @@ class BadTemplate(ValueError):
 
 
 def check_template(template: str, *names: str, body: bool = False) -> None:
-    """Raise `BadTemplate` unless every variable in braces is known."""
+    """Raise `BadTemplate` for an unknown variable in braces, and for too many values of a request.
+
+    Known are `CLOCK_NAMES`, `names` and, with `body`, paths into an external request.
+    """
 
     def known(name: str) -> str:
         if name in (*CLOCK_NAMES, *names) or (body and _PATH.fullmatch(name)):
@@ -53,7 +56,7 @@ def _places(template: str) -> list[str]:
 
 
 def clock_values(moment: datetime) -> dict[str, str]:
-    """Return the values of `moment`, which is in the time zone for people."""
+    """Return date, time and weekday of `moment`, in its own time zone."""
     return {
         "date": moment.strftime("%Y-%m-%d"),
         "time": moment.strftime("%H:%M"),
@@ -62,7 +65,7 @@ def clock_values(moment: datetime) -> dict[str, str]:
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """Return a checked template with trusted values."""
+    """Return a checked template with trusted values, by their names."""
     return _FORM.sub(lambda found: values[found[1]], template)
 
 
@@ -74,9 +77,17 @@ def filled_from_outside(
     hook: str,
     new_mark: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> str:
-    """Return a checked template with values of `body`, JSON or a text, marked as data.
+    """Return a checked template with values of an external request, marked as data.
 
-    Raises `BadTemplate` if they exceed `MOST_VALUES` or `LONGEST`.
+    Args:
+        template: The template.
+        values: Trusted values by name, which are not marked.
+        body: The body of the request, JSON data or a text.
+        hook: The name of the webhook, for the note to the model.
+        new_mark: Returns a random mark.
+
+    Raises:
+        BadTemplate: The values of the request exceed `MOST_VALUES` or `LONGEST`.
     """
     places = _places(template)
     if len(places) > MOST_VALUES:
@@ -112,7 +123,10 @@ def filled_from_outside(
 
 
 def as_text(body: Any, path: str) -> str:
-    """Return the value at a path such as `body.issue.labels.0`, with visible characters, cut."""
+    """Return the value at a path such as `body.issue.labels.0` as text, or `MISSING`.
+
+    Invisible characters are shown as code points. A long text is cut, with a note.
+    """
     value = body
     for part in path.split(".")[1:]:
         if isinstance(value, dict) and part in value:

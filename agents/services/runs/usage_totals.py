@@ -31,7 +31,7 @@ class _Sum:
 def count_ended_runs() -> int:
     """Count the replies of some ended runs; return the number of runs, 0 if none is left.
 
-    Uses a separate transaction. Runs that other processes are counting are skipped.
+    Runs that other processes are counting are skipped.
     """
     ended = Run.every.filter(ended_at__isnull=False, uncounted_from__isnull=False)
     with transaction.atomic():
@@ -48,10 +48,10 @@ def count_runs_of(messages: Sequence[int]) -> None:
     _count(there.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
 
 
-def count_again(run: Run) -> None:
-    """Prepare an ended run that continues: replies that are counted are not counted again.
+def count_new_replies(run: Run) -> None:
+    """Prepare an ended run that continues, so that only its new replies are added to the sums.
 
-    The caller holds the run's lock, and saves it.
+    Sets `Run.uncounted_from`. The caller holds the run's lock, and saves the run.
     """
     if run.uncounted_from is None:
         replies = Message.objects.filter(run=run, role=MessageRole.ASSISTANT)
@@ -120,10 +120,10 @@ def _add(key: tuple[datetime, int, str, str], found: _Sum) -> None:
 
 
 class UsageRows(RowHooks):
-    """A run that continues after its end is counted again, from that point."""
+    """The new replies of a run that continues after its end are counted, too."""
 
     order = 500
 
     def resumed(self, run: Run, *, had_ended: bool) -> None:
         if had_ended:
-            count_again(run)
+            count_new_replies(run)

@@ -44,12 +44,20 @@ def receive_thread(
     state: str | None,
     states: Sequence[tuple[ThreadState, str]] = (),
 ) -> ReceivedFiles:
-    """Create the directories of a thread from another host, with its files in `state`.
+    """Create the directories of a thread from another host.
 
-    None means no files. `states` are the stored states of features. Existing directories are set
-    aside. An incomplete directory has no mark and is not used. Raises `StorageFailed`,
-    `SnapshotLost` for a state that is damaged or gone, other `SandboxError`, OSError and
-    LockTimeout.
+    Existing directories are set aside. An incomplete directory has no mark and is not used.
+
+    Args:
+        location: The place of the thread's files.
+        placement: `Thread.placement` of its first thread, which marks the directory.
+        state: The last stored state of the files. None: there are none.
+        states: The last stored states of features.
+
+    Raises:
+        StorageFailed: The storage failed. Another try may succeed.
+        SnapshotLost: The state is damaged or gone.
+        SandboxError, OSError, LockTimeout: The files cannot be written.
     """
     thread_id = location.thread_id
     store = snapshot_store(thread_id)
@@ -75,7 +83,7 @@ def receive_thread(
 
 
 def set_aside(thread_id: str) -> Path | None:
-    """Move a directory out of use. It is kept on disk until it is removed."""
+    """Move a thread's directory out of use, and return its new path; None if there is none."""
     settings = DataSettings.now()
     root = settings.workspaces / thread_id
     if not root.exists() and not root.is_symlink():

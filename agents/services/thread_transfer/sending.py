@@ -58,7 +58,11 @@ class ThreadToSend:
 
 @transaction.atomic
 def next_thread_to_send(member: Member, after: str) -> ThreadToSend | None:
-    """Return the host's next family, by id, without a driver, or None."""
+    """Return the host's next family of threads to send: the first without a driver.
+
+    Families are sorted by the id of their first thread, and `after` is such an id. Returns None if
+    there is none among the next 200.
+    """
     threads = Thread.every.filter(
         host=member.name, root=None, workspace_path="", erased_at=None, pk__gt=after
     )

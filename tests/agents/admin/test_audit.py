@@ -121,6 +121,12 @@ def test_entries_cannot_be_changed_or_deleted():
         lambda: AuditEntry._base_manager.update(actor="eve"),
         lambda: AuditEntry.objects.bulk_update([entry], ["actor"]),
         lambda: AuditEntry.objects.update_or_create(pk=entry.pk, defaults={"actor": "eve"}),
+        lambda: AuditEntry.objects.bulk_create(
+            [AuditEntry(pk=entry.pk, actor="eve")],
+            update_conflicts=True,
+            update_fields=["actor"],
+            unique_fields=["id"],
+        ),
         entry.save,
     ):
         with pytest.raises(AuditIsSealed):

@@ -15,7 +15,7 @@ from agents.engine.errors import FenceLost
 from agents.engine.loading import load_run
 from agents.engine.storage import journal
 from agents.engine.storage import lease as storage_lease
-from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run
+from agents.engine.storage.finish import cancel_driven_run, complete_run, fail_run, stop_driving
 from agents.engine.storage.journal import Writer, write_events, write_results, write_started
 from agents.engine.storage.lease import hand_back, orphaned_runs, renew_leases
 from agents.events.catalogue.messages import TextDelta
@@ -157,6 +157,20 @@ def test_runs_that_have_begun_are_found_before_older_new_ones() -> None:
     committed(hand_back, claimed(begun))
     assert orphaned_runs(POOL, 10) == [begun.id, old.id, new.id]
     assert orphaned_runs(POOL, 1) == [begun.id]
+
+
+def test_a_run_fails_with_any_message() -> None:
+    _, run = new_run()
+    committed(fail_run, claimed(run), "model_api", "half \ud800 and NUL \x00.", 0)
+    run.refresh_from_db()
+    assert run.status == "failed"
+    assert run.error_message == "half ? and NUL \N{REPLACEMENT CHARACTER}."
+
+
+def test_a_released_run_counts_the_time_of_its_unfinished_step() -> None:
+    _, run = new_run()
+    committed(stop_driving, claimed(run), 70)
+    assert lease(run).active_ms == 70
 
 
 def test_a_lost_run_that_is_cancelled_leaves_no_lease_behind() -> None:
