@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from typing import IO
 
 from asgiref.sync import sync_to_async
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import FileResponse, HttpResponse, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from agents.services.open_connections import Place
@@ -50,6 +51,12 @@ def attached_bytes(
     """Return `data` as a download with the last part of `path` as name."""
     headers = {"Content-Disposition": _disposition(path), **_HARMLESS}
     return HttpResponse(data, content_type=content_type, headers=headers)
+
+
+def attached_file(stream: IO[bytes], path: str, content_type: str) -> FileResponse:
+    """Return an open file, which the response closes, as a download named as `attached_bytes`."""
+    headers = {"Content-Disposition": _disposition(path), **_HARMLESS}
+    return FileResponse(stream, content_type=content_type, headers=headers)
 
 
 def plain_text(data: bytes) -> HttpResponse:

@@ -1,0 +1,1 @@
+"""Browse the files of a conversation: a tree, previews, and a download of a whole directory."""

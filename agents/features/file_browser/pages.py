@@ -1,0 +1,174 @@
+"""Pages that show the files of a conversation to the owner."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from agents.doors.downloads import attached_file, attachment
+from agents.doors.web.pages import PersonRequest, page
+from agents.doors.web.run_panels import RunPanel
+from agents.features.file_browser.archive import zip_of
+from agents.features.file_browser.previews import Preview, preview_of, sorted_rows
+from agents.features.file_browser.tree import tree_of
+from agents.models import Run
+from agents.png import MAX_BYTES, NotAPicture
+from agents.selectors.visible import runs_for
+from agents.services.errors import ServiceError
+from agents.services.files.shown_pictures import TooManyPictures, shown_picture
+from agents.services.files.thread_files import has_workspace, readable_files
+from agents.services.open_connections import NoRoom, TooManyConnections, take_place
+from agents.web.files import HEADERS, LATER
+from sandbox.backends import FileBackend
+from sandbox.backends.protocol import OpenedFile
+from sandbox.errors import FileError
+from sandbox.paths import SANDBOX_ROOT
+
+RUN_PANELS = [RunPanel(template="vel_file_browser/run_panel.html")]
+LONGEST = 4_000
+
+
+@page
+@require_safe
+def browse(request: PersonRequest, run_id: str) -> HttpResponse:
+    """Show the tree of files. `?path=` previews a file; `?sort=` and `?desc=1` sort a table."""
+    run = _own_run(request, run_id)
+    backend, top = _files_of(run)
+    tree = tree_of(backend, top)
+    chosen = _path(request)
+    context: dict[str, Any] = {"run": run, "tree": tree, "path": chosen, "top": top}
+    if chosen:
+        context |= _preview(request, backend, chosen)
+    return render(request, "vel_file_browser/browse.html", context)
+
+
+@page
+@require_safe
+def download(request: PersonRequest, run_id: str) -> HttpResponseBase:
+    """Send the file `?path=` as an attachment."""
+    run = _own_run(request, run_id)
+    backend, _ = _files_of(run)
+    opened = _opened(backend, _path(request))
+    try:
+        place = take_place(request.user.pk)
+    except (TooManyConnections, NoRoom) as refused:
+        opened.stream.close()
+        return HttpResponse(refused.message, status=429, content_type="text/plain")
+    return attachment(opened, _path(request), place)
+
+
+@page
+@require_safe
+def picture(request: PersonRequest, run_id: str) -> HttpResponse:
+    """Send the file `?path=` as a picture that Vel has encoded again."""
+    run = _own_run(request, run_id)
+    backend, _ = _files_of(run)
+    with _opened(backend, _path(request)).stream as stream:
+        data = stream.read(MAX_BYTES + 1)
+    try:
+        result = shown_picture(run.thread, data)
+    except NotAPicture as error:
+        raise Http404(str(error)) from None
+    except TooManyPictures as error:
+        return HttpResponse(str(error), status=503, content_type="text/plain", headers=LATER)
+    return HttpResponse(result, content_type="image/png", headers=HEADERS)
+
+
+@page
+@require_safe
+def archive(request: PersonRequest, run_id: str) -> HttpResponseBase:
+    """Send the directory `?path=`, by default everything, as a zip file."""
+    run = _own_run(request, run_id)
+    backend, top = _files_of(run)
+    chosen = _path(request) or top
+    try:
+        made = zip_of(backend, tree_of(backend, backend.resolve(chosen)))
+    except FileError as error:
+        raise Http404(str(error)) from None
+    except ServiceError as error:
+        messages.error(request, error.message)
+        return redirect("web:run-browse", run_id=run.pk)
+    name = chosen.rstrip("/").rpartition("/")[2] or "files"
+    return attached_file(made, f"{name}.zip", "application/zip")
+
+
+def _own_run(request: PersonRequest, run_id: str) -> Run:
+    """Return a run of the user. Files belong to the owner alone."""
+    runs = runs_for(request.user).filter(owner=request.user.pk).select_related("thread__root")
+    return get_object_or_404(runs, pk=run_id)
+
+
+def _files_of(run: Run) -> tuple[FileBackend, str]:
+    in_workspace = has_workspace(run.thread)
+    try:
+        backend = readable_files(run.thread, in_workspace=in_workspace)
+    except ServiceError as error:
+        raise Http404(error.message) from None
+    return backend, SANDBOX_ROOT if in_workspace else "/"
+
+
+def _path(request: PersonRequest) -> str:
+    return request.GET.get("path", "")[:LONGEST].replace("\0", "")
+
+
+def _opened(backend: FileBackend, chosen: str) -> OpenedFile:
+    try:
+        return backend.open_file(backend.resolve(chosen))
+    except FileError as error:
+        raise Http404(str(error)) from None
+
+
+def _preview(request: PersonRequest, backend: FileBackend, chosen: str) -> dict[str, Any]:
+    try:
+        opened = backend.open_file(backend.resolve(chosen))
+    except FileError as error:
+        return {"preview": Preview("none", note=str(error)), "size": None}
+    found = preview_of(chosen, opened)
+    opened.stream.close()
+    shown = {"preview": found, "size": opened.stat.size}
+    if found.table is not None:
+        shown |= _sorted(request, found)
+    return shown
+
+
+def _sorted(request: PersonRequest, found: Preview) -> dict[str, Any]:
+    """Return the rows in the requested order, and a link that sorts by each column."""
+    assert found.table is not None
+    heading = found.table.heading
+    text = request.GET.get("sort", "")
+    column = int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else None
+    if column is not None and column >= len(heading):
+        column = None
+    descending = request.GET.get("desc") == "1"
+    rows = found.table.rows
+    if column is not None:
+        rows = sorted_rows(found.table, column, descending=descending)
+    links = [
+        {
+            "name": name,
+            "query": _query(request, number, number == column and not descending),
+            "order": ("descending" if descending else "ascending") if number == column else "none",
+        }
+        for number, name in enumerate(heading)
+    ]
+    return {"rows": rows, "columns": links}
+
+
+def _query(request: PersonRequest, column: int, descending: bool) -> str:
+    fields = {"path": _path(request), "sort": column} | ({"desc": 1} if descending else {})
+    return urlencode(fields)
+
+
+urlpatterns = [
+    path("runs/<slug:run_id>/browse/", browse, name="run-browse"),
+    path("runs/<slug:run_id>/browse/file/", download, name="run-browse-file"),
+    path("runs/<slug:run_id>/browse/picture/", picture, name="run-browse-picture"),
+    path("runs/<slug:run_id>/browse/zip/", archive, name="run-browse-zip"),
+]

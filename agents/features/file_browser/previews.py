@@ -1,0 +1,166 @@
+"""Previews of files: what a page can show without running or rendering foreign code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agents.services.files.shown_pictures import is_picture, is_shown, why_not_shown
+from agents.web.markdown import markdown_tree
+from sandbox.backends.protocol import OpenedFile
+
+Kind = Literal["text", "table", "markdown", "picture", "none"]
+
+TEXT_BYTES = 256_000
+"""Longer texts are cut."""
+TABLE_BYTES = 1_000_000
+MOST_ROWS = 500
+MOST_COLUMNS = 50
+CELL_CHARACTERS = 500
+PICTURE_BYTES = 20_000_000
+
+_LANGUAGES = {
+    "c": "c",
+    "cfg": "ini",
+    "css": "css",
+    "diff": "diff",
+    "go": "go",
+    "html": "xml",
+    "ini": "ini",
+    "ipynb": "json",
+    "java": "java",
+    "js": "javascript",
+    "json": "json",
+    "jsonl": "json",
+    "md": "markdown",
+    "mjs": "javascript",
+    "patch": "diff",
+    "py": "python",
+    "r": "r",
+    "rb": "ruby",
+    "rs": "rust",
+    "sh": "bash",
+    "sql": "sql",
+    "svg": "xml",
+    "toml": "ini",
+    "ts": "typescript",
+    "xml": "xml",
+    "yaml": "yaml",
+    "yml": "yaml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of a CSV file; the first row is the heading. `is_cut`: there are more."""
+
+    heading: list[str]
+    rows: list[list[str]]
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The content of a file as a page shows it. `note` says what is missing, or why."""
+
+    kind: Kind
+    text: str = ""
+    language: str = ""
+    table: Table | None = None
+    tree: list[Any] = field(default_factory=list)
+    """Blocks of Markdown: see `agents.web.markdown`."""
+    note: str = ""
+
+
+def preview_of(path: str, opened: OpenedFile) -> Preview:
+    """Return the preview of an open file. The name decides on the kind, the content confirms it."""
+    extension = path.rpartition("/")[2].rpartition(".")[2].lower()
+    if is_picture(path):
+        return _picture(path, opened.stat.size)
+    is_table = extension in ("csv", "tsv")
+    limit = TABLE_BYTES if is_table else TEXT_BYTES
+    with opened.stream as stream:
+        data = stream.read(limit + 1)
+    note = f"Only the first {limit:,} bytes are shown." if len(data) > limit else ""
+    text = _text(data[:limit], is_cut=bool(note))
+    if text is None:
+        return Preview("none", note="There is no preview for this kind of file. Download it.")
+    if is_table:
+        table = _table(text, "\t" if extension == "tsv" else "", is_cut=bool(note))
+        if table is not None:
+            return Preview("table", table=table, note=note)
+    if extension in ("md", "markdown") and not note:
+        tree = markdown_tree(text, _no_link, _no_link)
+        if tree is not None:
+            return Preview("markdown", text=text, tree=tree)
+    if extension == "json" and not note:
+        text = _indented(text)
+    return Preview("text", text=text, language=_LANGUAGES.get(extension, ""), note=note)
+
+
+def sorted_rows(table: Table, column: int, *, descending: bool) -> list[list[str]]:
+    """Return the rows sorted by a column. Numbers come before texts and are sorted by value."""
+
+    def key(row: list[str]) -> tuple[int, float, str]:
+        cell = row[column] if column < len(row) else ""
+        try:
+            return (0, float(cell.replace(",", "")), "")
+        except ValueError:
+            return (1, 0.0, cell.casefold())
+
+    return sorted(table.rows, key=key, reverse=descending)
+
+
+def _picture(path: str, size: int) -> Preview:
+    if size > PICTURE_BYTES:
+        return Preview("none", note="The picture is too large for a preview. Download it.")
+    if not is_shown(path):
+        return Preview("none", note=why_not_shown())
+    return Preview("picture")
+
+
+def _text(data: bytes, *, is_cut: bool) -> str | None:
+    """Return the data as text, or None if it is not UTF-8 text."""
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        # The cut can be inside of a character.
+        if is_cut and error.start >= len(data) - 3:
+            return data[: error.start].decode()
+        return None
+
+
+def _table(text: str, delimiter: str, *, is_cut: bool) -> Table | None:
+    """Return the text as a table, or None if it does not look like one."""
+    if not delimiter:
+        first = text[:4_000].partition("\n")[0]
+        delimiter = max(",;\t|", key=first.count)
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+            if row:
+                rows.append([cell[:CELL_CHARACTERS] for cell in row[:MOST_COLUMNS]])
+            if len(rows) > MOST_ROWS + 1:
+                break
+    except csv.Error:
+        return None
+    if len(rows) < 2:
+        return None
+    return Table(rows[0], rows[1 : MOST_ROWS + 1], is_cut or len(rows) > MOST_ROWS + 1)
+
+
+def _indented(text: str) -> str:
+    """Return JSON with indentation, or the text itself if it is not valid JSON."""
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _no_link(name: str) -> None:
+    return None
