@@ -82,6 +82,48 @@ def unknown_migrations() -> list[str]:
     )
 
 
+_COLUMNS = {
+    # Each column with its table, and whether a new row needs a value for it.
+    "sqlite": """
+        SELECT tables.name, columns.name,
+               columns."notnull" AND columns.dflt_value IS NULL AND NOT columns.pk
+        FROM sqlite_master AS tables, pragma_table_xinfo(tables.name) AS columns
+        WHERE tables.type = 'table' AND columns.hidden IN (0, 2, 3)
+    """,
+    "postgresql": """
+        SELECT table_name, column_name,
+               is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO'
+        FROM information_schema.columns WHERE table_schema = ANY (current_schemas(false))
+    """,
+}
+
+
+def incompatible_columns() -> list[str]:
+    """Return the differences of the tables for which this version's reads or writes would fail.
+
+    A newer version may have added tables and columns. This version needs all of its own columns,
+    and writes no value into others. Takes one query. Only for SQLite and PostgreSQL.
+    """
+    there: dict[str, dict[str, bool]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_COLUMNS[connection.vendor])
+        for table, column, needs_value in cursor.fetchall():
+            there.setdefault(table, {})[column] = bool(needs_value)
+    found = []
+    for model in apps.get_models(include_auto_created=True):
+        name = model._meta.db_table
+        if not model._meta.managed or model._meta.proxy:
+            continue
+        if name not in there:
+            found.append(f"{name} is missing")
+            continue
+        ours = {field.column for field in model._meta.local_concrete_fields}
+        found += [f"{name}.{each} is missing" for each in sorted(ours - there[name].keys())]
+        others = sorted(there[name].keys() - ours)
+        found += [f"{name}.{each} needs a value" for each in others if there[name][each]]
+    return found
+
+
 def _applied(using: str = DEFAULT_DB_ALIAS) -> set[tuple[str, str]]:
     if "django_migrations" not in connections[using].introspection.table_names():
         return set()
