@@ -14,6 +14,7 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
+from agents.kernel.features import collect
 from agents.settings import DataSettings
 
 MIGRATION_LOCK = 0x76656C  # "vel", for PostgreSQL's advisory locks
@@ -24,11 +25,12 @@ _BEFORE_0_1_0 = ("agents", "0002_sandbox_options")
 def ensure_schema(*, announce: bool = True) -> bool:
     """Apply missing migrations. Return True if there were any.
 
-    Usually this takes one query and a listing of the packages' directories. If several processes
-    find missing migrations, one applies them and the others wait.
+    Usually this takes a few queries and a listing of the packages' directories. If several
+    processes find missing migrations, one applies them and the others wait.
     """
     protect_database_file()
     refuse_development_database()
+    refuse_for_features()
     if not missing_migrations():
         return False
     with _only_one():
@@ -52,6 +54,21 @@ def refuse_development_database(using: str = DEFAULT_DB_ALIAS) -> None:
             "version before 0.1.0. This version can neither use nor upgrade it, and has not "
             "changed it. Move it away, or use another database: Vel prepares a new one."
         )
+
+
+def feature_refusal() -> str:
+    """Return why a feature refuses to work with the database, or an empty text.
+
+    Features list functions in `starting.REFUSALS`. Each process calls them at its start, before
+    the migrations, so each one takes at most one cheap query.
+    """
+    return next(filter(None, (look() for _, look in collect("starting", "REFUSALS"))), "")
+
+
+def refuse_for_features() -> None:
+    """Raise `CommandError` if a feature refuses to work with the database."""
+    if reason := feature_refusal():
+        raise CommandError(reason)
 
 
 def is_development_database(using: str = DEFAULT_DB_ALIAS) -> bool:
@@ -117,7 +134,7 @@ def incompatible_columns() -> list[str]:
         if name not in there:
             found.append(f"{name} is missing")
             continue
-        ours = {field.column for field in model._meta.local_concrete_fields}
+        ours = {str(field.column) for field in model._meta.local_concrete_fields}
         found += [f"{name}.{each} is missing" for each in sorted(ours - there[name].keys())]
         others = sorted(there[name].keys() - ours)
         found += [f"{name}.{each} needs a value" for each in others if there[name][each]]

@@ -18,6 +18,7 @@ from django.db import DatabaseError, connection
 
 from agents.disk_space import DATA_DIRECTORY, is_short, room
 from agents.doors.database_schema import (
+    feature_refusal,
     incompatible_columns,
     is_development_database,
     missing_migrations,
@@ -52,10 +53,11 @@ def check_database() -> Iterator[Check]:
         is_old = is_development_database()
         missing, unknown = missing_migrations(), unknown_migrations()
         problems = incompatible_columns() if unknown and not missing else []
+        refusal = feature_refusal()
     except DatabaseError as error:
         yield Check("database", False, short(str(error)))
         return
-    yield Check("database", True, connection.vendor)
+    yield Check("database", not refusal, short(refusal) or connection.vendor)
     if is_old:
         yield Check("migrations", False, "created by a development version before 0.1.0")
     elif missing:

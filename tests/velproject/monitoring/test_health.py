@@ -18,6 +18,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
+from agents.features.operations.database_move.marker import remove_mark, write_mark
 from agents.models import Machine, ProcessKind, Run, RunClock, ServerProcess
 from agents.services.machines.processes import Reporter
 from sandbox.linux.probe import check_host
@@ -217,6 +218,17 @@ def test_a_process_whose_own_migrations_are_missing_is_not_ready() -> None:
             assert not_ready() == {"migrations": "1 to apply"}
     finally:
         recorder.record_applied("agents", first_migration())
+
+
+@pytest.mark.both_databases
+def test_a_database_that_was_moved_is_not_ready_until_it_is_reopened() -> None:
+    worker_lives()
+    write_mark(connection, "the SQLite database /srv/new.sqlite3")
+    try:
+        assert "was moved to the SQLite database /srv/new.sqlite3" in not_ready()["database"]
+    finally:
+        assert remove_mark() == "the SQLite database /srv/new.sqlite3"
+    assert not_ready() == {}
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -90,6 +91,16 @@ def _runs(directory: Path) -> Old:
 
 
 TASKS = [{"subagent": "finder", "task": f"Task {number}"} for number in range(2)]
+
+
+@pytest.fixture
+def other_url(postgres_url: str) -> Iterator[str]:
+    """Create a second database and remove it afterwards."""
+    name = f"vel_other_{secrets.token_hex(4)}"
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        yield postgres_url.replace("/postgres?", f"/{name}?")
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

@@ -1,0 +1,7 @@
+"""Reasons of operations not to start on a database."""
+
+from __future__ import annotations
+
+from agents.features.operations.database_move.marker import refusal
+
+REFUSALS = (refusal,)
