@@ -15,7 +15,11 @@ from django.core.management import CommandError, call_command
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 from agents.kernel.features import collect
+from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import DataSettings
+
+with lazy_modules:
+    from agents.engine.storage import database  # only a process with a newer database needs it
 
 MIGRATION_LOCK = 0x76656C  # "vel", for PostgreSQL's advisory locks
 _BEFORE_0_1_0 = ("agents", "0002_sandbox_options")
@@ -99,33 +103,13 @@ def unknown_migrations() -> list[str]:
     )
 
 
-_COLUMNS = {
-    # Each column with its table, and whether a new row needs a value for it.
-    "sqlite": """
-        SELECT tables.name, columns.name,
-               columns."notnull" AND columns.dflt_value IS NULL AND NOT columns.pk
-        FROM sqlite_master AS tables, pragma_table_xinfo(tables.name) AS columns
-        WHERE tables.type = 'table' AND columns.hidden IN (0, 2, 3)
-    """,
-    "postgresql": """
-        SELECT table_name, column_name,
-               is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO'
-        FROM information_schema.columns WHERE table_schema = ANY (current_schemas(false))
-    """,
-}
-
-
 def incompatible_columns() -> list[str]:
     """Return the differences of the tables for which this version's reads or writes would fail.
 
     A newer version may have added tables and columns. This version needs all of its own columns,
     and writes no value into others. Takes one query. Only for SQLite and PostgreSQL.
     """
-    there: dict[str, dict[str, bool]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(_COLUMNS[connection.vendor])
-        for table, column, needs_value in cursor.fetchall():
-            there.setdefault(table, {})[column] = bool(needs_value)
+    there = database.stored_columns()
     found = []
     for model in apps.get_models(include_auto_created=True):
         name = model._meta.db_table

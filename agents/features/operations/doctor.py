@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agents.features.operations.database_move.marker import refusal
 from agents.features.operations.service.support_bundle import write_bundle
+from agents.features.operations.starting import refusal
 from agents.kernel.findings import Finding, Level, WriteBundle
 
 

@@ -18,7 +18,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from agents.features.operations.database_move.marker import remove_mark, write_mark
+from agents.features.operations.starting import remove_mark, write_mark
 from agents.models import Machine, ProcessKind, Run, RunClock, ServerProcess
 from agents.services.machines.processes import Reporter
 from sandbox.linux.probe import check_host

@@ -17,8 +17,8 @@ from agents.doors.cli.terminal import one_line, visible
 
 with late_imports:
     from agents.features.operations.database_move.errors import MoveRefused
-    from agents.features.operations.database_move.marker import missing_file, remove_mark
     from agents.features.operations.database_move.move import move_database
+    from agents.features.operations.starting import missing_file, remove_mark
 
 
 @click.group(short_help="Move the database of Vel itself.")

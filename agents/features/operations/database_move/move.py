@@ -14,7 +14,6 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 from agents.doors.cli.terminal import one_line
 from agents.doors.database_schema import missing_migrations, unknown_migrations
 from agents.features.operations.database_move.errors import CommitUnknown, MoveRefused
-from agents.features.operations.database_move.marker import missing_file, refusal
 from agents.features.operations.database_move.postgresql import PostgresqlSide
 from agents.features.operations.database_move.quiet import refuse_active
 from agents.features.operations.database_move.sides import Row, Side
@@ -27,6 +26,7 @@ from agents.features.operations.database_move.tables import (
     check_row,
     tables,
 )
+from agents.features.operations.starting import missing_file, refusal
 from agents.features.removal import leftovers
 from agents.settings import DataSettings, MachineSettings
 from agents.settings.data import database

@@ -15,8 +15,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 
 from agents.features.operations.database_move.errors import MoveRefused
-from agents.features.operations.database_move.marker import write_mark
 from agents.features.operations.database_move.tables import MADE_BY_MIGRATE, Content, Table
+from agents.features.operations.starting import write_mark
 
 LOCK_SECONDS = 2
 """How long a move waits for locks of others."""

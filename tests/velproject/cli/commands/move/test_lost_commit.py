@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from agents.features.operations.database_move.marker import TABLE
+from agents.features.operations.starting import TABLE
 from tests.velproject.cli.commands.move.commit_proxy import losing_the_commit
 from tests.velproject.cli.commands.move.databases import Old, asked, tables_of
 from tests.velproject.command import DEADLINE

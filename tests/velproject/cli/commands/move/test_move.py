@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from agents.doors.cli.local_user import account_name
-from agents.features.operations.database_move.marker import TABLE
+from agents.features.operations.starting import TABLE
 from tests.support.hang import HANG
 from tests.support.site import Site
 from tests.velproject.cli.commands.move.databases import WHOLE, Old, asked, dump, tables_of

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from agents.features.operations.database_move.marker import TABLE
+from agents.features.operations.starting import TABLE
 from tests.velproject.cli.commands.move.databases import Old, asked, dump
 from tests.velproject.command import Vel
 
