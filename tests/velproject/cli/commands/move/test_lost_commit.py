@@ -12,7 +12,7 @@ import pytest
 
 from agents.features.operations.starting import TABLE
 from tests.velproject.cli.commands.move.commit_proxy import losing_the_commit
-from tests.velproject.cli.commands.move.databases import Old, asked, tables_of
+from tests.velproject.cli.commands.move.databases import Old, asked
 from tests.velproject.command import DEADLINE
 
 EVENTS = "SELECT count(*) FROM agents_runevent"
@@ -20,16 +20,17 @@ EVENTS = "SELECT count(*) FROM agents_runevent"
 
 @pytest.mark.postgresql
 def test_a_commit_that_the_server_did_not_get_leaves_both_databases_as_before(
-    old: Old, postgres_url: str, database_url: str
+    old: Old, postgres_url: str, untouched: str
 ) -> None:
-    with losing_the_commit(postgres_url, database_url, "before") as proxy:
+    with losing_the_commit(postgres_url, untouched, "before") as proxy:
         line = old.refused(proxy.url)
     assert proxy.was_used
     assert "was lost at the end of the move, before the copy was stored" in line
     assert "Both databases are as before. Try again." in line
-    assert tables_of(database_url) == []
+    assert asked(untouched, EVENTS) == [(0,)]
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
 def test_a_commit_whose_answer_is_lost_completes_the_move(
     old: Old, postgres_url: str, database_url: str
@@ -43,6 +44,7 @@ def test_a_commit_whose_answer_is_lost_completes_the_move(
     assert TABLE in "".join(old.dump())
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
 def test_without_the_server_the_line_says_how_to_check_the_target(
     old: Old, postgres_url: str, database_url: str
@@ -77,6 +79,7 @@ def test_a_full_disk_of_the_server_leaves_both_databases_as_before(old: Old, pre
     assert asked(prepared, EVENTS) == [(0,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.97], ids=["in its tables", "in its rows"])
 def test_a_file_that_cannot_grow_leaves_both_databases_as_before(
     old: Old, tmp_path: Path, share: float

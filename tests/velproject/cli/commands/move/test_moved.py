@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,19 +13,18 @@ from agents.features.operations.starting import TABLE
 from tests.velproject.cli.commands.move.databases import Old, asked, dump
 from tests.velproject.command import Vel
 
-STARTS = [
-    ("a task",),
+STARTS = [("a task",), ("up", "--port", "0")]
+OTHER_STARTS = [
     ("runs", "list"),
     ("migrate",),
-    ("up", "--port", "0"),
     ("worker",),
     ("database", "move", "--to", "sqlite:////var/tmp/elsewhere.sqlite3"),
 ]
 
 
-def refusals(vel: Vel, place: str) -> None:
+def refusals(vel: Vel, starts: Sequence[tuple[str, ...]], place: str) -> None:
     """Let each command try to start. All must print the same line."""
-    for words in STARTS:
+    for words in starts:
         done = vel(*words)
         assert (done.returncode, done.stdout) == (1, ""), words
         assert done.stderr == (
@@ -33,23 +33,32 @@ def refusals(vel: Vel, place: str) -> None:
         ), words
 
 
-def test_nothing_starts_on_a_moved_database_until_it_is_reopened(old: Old, tmp_path: Path) -> None:
+def test_nothing_starts_on_a_moved_database_until_it_is_reopened(old: Old, fresh: Path) -> None:
     before = old.dump()
-    new = f"sqlite:///{tmp_path}/new.sqlite3"
-    assert old.move(new).returncode == 0
-    refusals(old.vel, f"the SQLite database {tmp_path}/new.sqlite3")
-    found = old.vel("doctor")
-    assert "✗ moved database This database was moved to the SQLite database" in found.stdout
-    assert old.vel("runs", "list", DATABASE_URL=new).returncode == 0
-
+    assert old.move(f"sqlite:///{fresh}").returncode == 0
+    refusals(old.vel, STARTS, f"the SQLite database {fresh}")
+    assert old.vel("runs", "list", DATABASE_URL=f"sqlite:///{fresh}").returncode == 0
     reopened = old.vel("database", "reopen")
     assert reopened.returncode == 0
-    assert f"on the SQLite database {tmp_path}/new.sqlite3: it would repeat" in reopened.stdout
+    assert f"on the SQLite database {fresh}: it would repeat" in reopened.stdout
     assert old.dump() == before
     assert old.vel("runs", "list").returncode == 0
-    again = old.vel("database", "reopen")
-    assert (again.returncode, again.stderr) == (
-        1,
+
+
+@pytest.mark.slow
+def test_other_commands_refuse_a_moved_database_and_the_doctor_reports_it(
+    old: Old, fresh: Path
+) -> None:
+    assert old.move(f"sqlite:///{fresh}").returncode == 0
+    refusals(old.vel, OTHER_STARTS, f"the SQLite database {fresh}")
+    found = old.vel("doctor")
+    assert "✗ moved database This database was moved to the SQLite database" in found.stdout
+
+
+def test_a_database_that_was_not_moved_is_not_reopened(vel: Vel) -> None:
+    done = vel("database", "reopen")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        *(1, ""),
         "vel: This database was not moved, so Vel can use it.\n",
     )
 
@@ -62,21 +71,27 @@ def test_a_file_that_is_missing_is_not_created_to_reopen_it(vel: Vel, tmp_path: 
 
 
 @pytest.mark.postgresql
-@pytest.mark.parametrize("form", ["vel:hunter2@", "vel@|&password=hunter2"])
-def test_neither_the_mark_nor_the_line_has_the_password(
-    old: Old, database_url: str, form: str
-) -> None:
+@pytest.mark.parametrize(
+    "form",
+    [
+        "vel:hunter2@|&password=hunter2",
+        pytest.param("vel:%68unter2@", marks=pytest.mark.slow),
+        pytest.param("vel@|&password=hunter2", marks=pytest.mark.slow),
+    ],
+)
+def test_neither_the_mark_nor_the_line_has_the_password(old: Old, prepared: str, form: str) -> None:
     user, _, option = form.partition("|")
-    done = old.move(database_url.replace("vel@", user) + option)
+    done = old.move(prepared.replace("vel@", user) + option)
     assert done.returncode == 0, done.stderr
     line = old.vel("runs", "list").stderr
-    name = urlsplit(database_url).path.lstrip("/")
+    name = urlsplit(prepared).path.lstrip("/")
     assert f"moved to the PostgreSQL database '{name}' on " in line
     assert TABLE in "".join(old.dump())
-    for text in (line, done.stdout, done.stderr, *old.dump(), old.vel("doctor").stdout):
+    for text in (line, done.stdout, done.stderr, *old.dump()):
         assert "hunter2" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
 def test_a_database_of_postgresql_moves_to_another_one_and_is_marked(
     old: Old, database_url: str, other_url: str
@@ -95,6 +110,7 @@ def test_a_database_of_postgresql_moves_to_another_one_and_is_marked(
     assert old.vel("runs", "list").returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
 def test_a_database_that_cannot_be_marked_is_moved_with_a_warning(
     old: Old, prepared: str, role: str, tmp_path: Path
