@@ -1,4 +1,4 @@
-"""What operations add to `vel doctor`."""
+"""The checks of operations for `vel doctor`, and its support bundle."""
 
 from __future__ import annotations
 

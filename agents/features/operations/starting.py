@@ -1,4 +1,4 @@
-"""The mark in a database that was moved: Vel does not start on it until somebody reopens it.
+"""The mark in a database that was moved: Vel does not start on it until an operator reopens it.
 
 The mark is a table, which exists only in such a database. It is not a model: otherwise, every
 database would have the table.
@@ -17,7 +17,7 @@ TABLE = "vel_operations_moved"
 
 
 def moved_to(using: str = DEFAULT_DB_ALIAS) -> str:
-    """Return the place of the new database, without a password; empty if there is none.
+    """Return the place of the new database, without a password, or an empty text.
 
     Takes one query, and a second one in a database that was moved.
     """
@@ -48,7 +48,7 @@ def write_mark(connection: BaseDatabaseWrapper, place: str) -> None:
 
 
 def remove_mark() -> str:
-    """Remove the mark, and return the place of the new database; empty if there is no mark."""
+    """Remove the mark, and return the place of the new database, or an empty text."""
     place = moved_to()
     if place:
         with transaction.atomic(), connections[DEFAULT_DB_ALIAS].cursor() as cursor:
