@@ -14,7 +14,12 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
+from agents.kernel.features import collect
+from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import DataSettings
+
+with lazy_modules:
+    from agents.engine.storage import database  # only a process with a newer database needs it
 
 MIGRATION_LOCK = 0x76656C  # "vel", for PostgreSQL's advisory locks
 _BEFORE_0_1_0 = ("agents", "0002_sandbox_options")
@@ -24,11 +29,12 @@ _BEFORE_0_1_0 = ("agents", "0002_sandbox_options")
 def ensure_schema(*, announce: bool = True) -> bool:
     """Apply missing migrations. Return True if there were any.
 
-    Usually this takes one query and a listing of the packages' directories. If several processes
-    find missing migrations, one applies them and the others wait.
+    Usually this takes a few queries and a listing of the packages' directories. If several
+    processes find missing migrations, one applies them and the others wait.
     """
     protect_database_file()
     refuse_development_database()
+    refuse_for_features()
     if not missing_migrations():
         return False
     with _only_one():
@@ -52,6 +58,21 @@ def refuse_development_database(using: str = DEFAULT_DB_ALIAS) -> None:
             "version before 0.1.0. This version can neither use nor upgrade it, and has not "
             "changed it. Move it away, or use another database: Vel prepares a new one."
         )
+
+
+def feature_refusal() -> str:
+    """Return why a feature refuses to work with the database, or an empty text.
+
+    Features list functions in `starting.REFUSALS`. Each process calls them at its start, before
+    the migrations, so each one takes at most one cheap query.
+    """
+    return next(filter(None, (look() for _, look in collect("starting", "REFUSALS"))), "")
+
+
+def refuse_for_features() -> None:
+    """Raise `CommandError` if a feature refuses to work with the database."""
+    if reason := feature_refusal():
+        raise CommandError(reason)
 
 
 def is_development_database(using: str = DEFAULT_DB_ALIAS) -> bool:
@@ -80,6 +101,28 @@ def unknown_migrations() -> list[str]:
         for app, name in _applied()
         if app in known and not (known[app] / f"{name}.py").exists()
     )
+
+
+def incompatible_columns() -> list[str]:
+    """Return the differences of the tables for which this version's reads or writes would fail.
+
+    A newer version may have added tables and columns. This version needs all of its own columns,
+    and writes no value into others. Takes one query. Only for SQLite and PostgreSQL.
+    """
+    there = database.stored_columns()
+    found = []
+    for model in apps.get_models(include_auto_created=True):
+        name = model._meta.db_table
+        if not model._meta.managed or model._meta.proxy:
+            continue
+        if name not in there:
+            found.append(f"{name} is missing")
+            continue
+        ours = {str(field.column) for field in model._meta.local_concrete_fields}
+        found += [f"{name}.{each} is missing" for each in sorted(ours - there[name].keys())]
+        others = sorted(there[name].keys() - ours)
+        found += [f"{name}.{each} needs a value" for each in others if there[name][each]]
+    return found
 
 
 def _applied(using: str = DEFAULT_DB_ALIAS) -> set[tuple[str, str]]:

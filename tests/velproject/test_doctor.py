@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
+from django_q.models import OrmQ
 
+from agents.models import ProcessKind, ServerProcess
+from agents.selectors.metrics import ALIVE_SECONDS
 from tests.velproject.command import Vel
+from velproject.doctor import running
 
 
 def findings(
@@ -117,3 +122,42 @@ def test_a_model_server_that_does_not_answer_is_reported(vel: Vel) -> None:
     code, found = findings(vel, "--online", **base)
     assert code == 1
     assert found["model"]["level"] == "broken"
+
+
+def test_without_operations_the_doctor_works_and_names_the_missing_bundle(vel: Vel) -> None:
+    done = vel(
+        *("doctor", "--support-bundle", str(vel.data / "bundle.tar.gz")),
+        VEL_DISABLED_FEATURES="operations",
+    )
+    assert "data directory" in done.stdout
+    assert "workers" in done.stdout
+    assert done.returncode == 1
+    assert done.stderr == (
+        "vel: --support-bundle: the feature with this option is not installed, so there is no "
+        "bundle.\n"
+    )
+    assert not (vel.data / "bundle.tar.gz").exists()
+
+
+def seen(kind: ProcessKind, seconds_ago: float) -> None:
+    ServerProcess.objects.create(name=f"{kind}", kind=kind, seen_at=time.time() - seconds_ago)
+
+
+@pytest.mark.django_db
+@pytest.mark.both_databases
+def test_without_a_live_worker_no_test_task_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "async_task", None)  # a call would be an error
+    seen(ProcessKind.WEB, 0)
+    seen(ProcessKind.WORKER, ALIVE_SECONDS + 60)
+    assert running.check_workers().detail == (
+        "no worker has reported within 35 s; 0 tasks are waiting"
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.both_databases
+def test_a_live_worker_that_takes_no_task_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "ANSWER_SECONDS", 0.05)
+    seen(ProcessKind.WORKER, 0)
+    assert "no worker took a test task within" in running.check_workers().detail
+    assert not OrmQ.objects.exists()

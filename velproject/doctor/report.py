@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Iterator
 
 import django
-from django.core.checks import ERROR, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 
@@ -21,6 +20,7 @@ from agents.doors.database_schema import (
     unknown_migrations,
 )
 from agents.kernel.features import collect
+from agents.kernel.findings import system_checks
 from agents.kernel.lazy_modules import lazy_modules
 from agents.settings import DataSettings, UploadSettings
 from sandbox.errors import SandboxError
@@ -99,16 +99,7 @@ def check_data_directory() -> Finding:
 
 def check_settings() -> Iterator[Finding]:
     """Run Django's system checks, including Vel's own."""
-    found = [message for message in run_checks() if message.id not in _LOOKED_AT]
-    for message in found:
-        yield Finding(
-            "settings",
-            Level.BROKEN if message.level >= ERROR else Level.NOTE,
-            f"{message.msg} ({message.id})",
-            message.hint or "",
-        )
-    if not found:
-        yield Finding("settings", Level.OK, "no problems")
+    yield from system_checks(lambda message: message.id not in _LOOKED_AT, "no problems")
 
 
 def check_database() -> Finding:

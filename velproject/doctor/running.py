@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
+from agents.models import ProcessKind
 from agents.providers.base import PromptHead, Provider, ProviderError, Reply
 from agents.providers.prices import is_known
 from agents.providers.registry import get_provider, is_official
+from agents.selectors.metrics import ALIVE_SECONDS, seen_processes
 from agents.services.agent_definitions.actions import default_model, default_provider
 from agents.services.agent_definitions.settings_places import setting_names, settings_of
 from agents.services.placement import queue_of
@@ -26,8 +28,10 @@ CONNECT_SECONDS = 5.0
 
 
 def check_workers() -> Finding:
-    """Queue an empty task and check whether a worker takes it."""
+    """Queue an empty task and check whether a worker takes it, if a worker has reported."""
     backlog = OrmQ.objects.count()
+    if not any(each.is_alive and each.row.kind == ProcessKind.WORKER for each in seen_processes()):
+        return _no_worker(f"no worker has reported within {ALIVE_SECONDS:.0f} s", backlog)
     own = {"cluster": queue_of(name)} if (name := MachineSettings.now().HOST) else {}
     task_id = async_task("time.time", **own)
     began = time.monotonic()
@@ -35,13 +39,8 @@ def check_workers() -> Finding:
     try:
         while row is not None and OrmQ.objects.filter(pk=row.pk).exists():
             if time.monotonic() - began > ANSWER_SECONDS:
-                return Finding(
-                    "workers",
-                    Level.NOTE,
-                    f"no worker took a test task within {ANSWER_SECONDS:.0f} s; "
-                    f"{backlog} tasks are waiting",
-                    "Start them: vel up, or vel worker. `vel TASK` does not need them.",
-                )
+                seconds = f"{ANSWER_SECONDS:.0f} s"
+                return _no_worker(f"no worker took a test task within {seconds}", backlog)
             time.sleep(0.02)
     finally:
         if row is not None:
@@ -49,6 +48,15 @@ def check_workers() -> Finding:
     took = (time.monotonic() - began) * 1000
     return Finding(
         "workers", Level.OK, f"took a test task in {took:.0f} ms; {backlog} tasks are waiting"
+    )
+
+
+def _no_worker(what: str, backlog: int) -> Finding:
+    return Finding(
+        "workers",
+        Level.NOTE,
+        f"{what}; {backlog} tasks are waiting",
+        "Start them: vel up, or vel worker. `vel TASK` does not need them.",
     )
 
 

@@ -18,6 +18,8 @@ from django.db import DatabaseError, connection
 
 from agents.disk_space import DATA_DIRECTORY, is_short, room
 from agents.doors.database_schema import (
+    feature_refusal,
+    incompatible_columns,
     is_development_database,
     missing_migrations,
     unknown_migrations,
@@ -43,20 +45,32 @@ class Check:
 
 
 def check_database() -> Iterator[Check]:
-    """Check that the database answers and has the tables of this version."""
+    """Check that the database answers, and that this version can use its tables.
+
+    A newer version may have migrated it: during a rolling upgrade, processes of both versions work.
+    """
     try:
         is_old = is_development_database()
         missing, unknown = missing_migrations(), unknown_migrations()
+        problems = incompatible_columns() if unknown and not missing else []
+        refusal = feature_refusal()
     except DatabaseError as error:
         yield Check("database", False, short(str(error)))
         return
-    yield Check("database", True, connection.vendor)
+    yield Check("database", not refusal, short(refusal) or connection.vendor)
     if is_old:
         yield Check("migrations", False, "created by a development version before 0.1.0")
+    elif missing:
+        yield Check("migrations", False, f"{len(missing)} to apply")
+    elif unknown and problems:
+        more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+        newer = f"prepared by a newer Vel ({unknown[-1]})"
+        yield Check("migrations", False, f"{newer}: {problems[0]}{more}")
     elif unknown:
-        yield Check("migrations", False, f"prepared by a newer Vel ({unknown[-1]})")
+        detail = f"prepared by a newer Vel ({unknown[-1]}): this version can still use it"
+        yield Check("migrations", True, detail)
     else:
-        yield Check("migrations", not missing, f"{len(missing)} to apply" if missing else "")
+        yield Check("migrations", True)
 
 
 def check_workers() -> Iterator[Check]:

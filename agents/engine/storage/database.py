@@ -39,6 +39,22 @@ RECHECK_SECONDS = 2.0
 """The interval of checks whether an idle connection is still open."""
 
 
+_COLUMNS = {
+    # Each column with its table, and whether a new row needs a value for it.
+    "sqlite": """
+        SELECT tables.name, columns.name,
+               columns."notnull" AND columns.dflt_value IS NULL AND NOT columns.pk
+        FROM sqlite_master AS tables, pragma_table_xinfo(tables.name) AS columns
+        WHERE tables.type = 'table' AND columns.hidden IN (0, 2, 3)
+    """,
+    "postgresql": """
+        SELECT table_name, column_name,
+               is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO'
+        FROM information_schema.columns WHERE table_schema = ANY (current_schemas(false))
+    """,
+}
+
+
 @dataclass(slots=True)
 class _Job:
     function: Callable[..., Any]
@@ -79,6 +95,16 @@ def _set_patience(*, connection: BaseDatabaseWrapper, **kwargs: object) -> None:
 
 
 connection_created.connect(_set_patience, dispatch_uid="agents.engine.storage.database")
+
+
+def stored_columns() -> dict[str, dict[str, bool]]:
+    """Return the columns of each table, each with whether a new row needs a value for it."""
+    found: dict[str, dict[str, bool]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_COLUMNS[connection.vendor])
+        for table, column, needs_value in cursor.fetchall():
+            found.setdefault(table, {})[column] = bool(needs_value)
+    return found
 
 
 def is_lock_error(error: BaseException) -> bool:

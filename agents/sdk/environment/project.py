@@ -106,6 +106,7 @@ def _prepare_database() -> None:
             keep_as_template(_own)
         return
     database_schema.refuse_development_database()
+    database_schema.refuse_for_features()
     if missing := database_schema.missing_migrations():
         raise SetupError(
             f"The project's database lacks {len(missing)} migrations (such as {missing[0]}): "

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
+from agents.features.operations.starting import remove_mark, write_mark
 from agents.models import Machine, ProcessKind, Run, RunClock, ServerProcess
 from agents.services.machines.processes import Reporter
 from sandbox.linux.probe import check_host
@@ -129,20 +131,104 @@ def test_a_connection_that_cannot_be_closed_changes_no_result(
     assert look() == found
 
 
-@pytest.mark.parametrize(
-    ("name", "made_by"),
-    [("9999_tomorrow", "newer Vel"), ("0002_sandbox_options", "development version before 0.1.0")],
-)
-def test_a_database_of_another_version_is_not_ready(name: str, made_by: str) -> None:
-    worker_lives()
+@contextmanager
+def applied(name: str) -> Iterator[None]:
+    """Record a migration of another version as applied."""
     recorder = MigrationRecorder(connection)
     recorder.record_applied("agents", name)
     try:
-        failing = {each.name: each.detail for each in look() if not each.ok}
+        yield
     finally:
         recorder.record_unapplied("agents", name)
-    assert set(failing) == {"migrations", "workers"}
-    assert made_by in failing["migrations"]
+
+
+@contextmanager
+def changed(there: str, back: str) -> Iterator[None]:
+    """Change the tables, and change them back."""
+    with connection.cursor() as cursor:
+        cursor.execute(there)
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:  # `look` has closed the earlier connection
+            cursor.execute(back)
+
+
+def not_ready() -> dict[str, str]:
+    """Return the checks that fail, other than that of the workers."""
+    found = {each.name: each.detail for each in look() if not each.ok}
+    found.pop("workers", None)
+    return found
+
+
+def test_a_database_of_a_development_version_is_not_ready() -> None:
+    with applied("0002_sandbox_options"):
+        assert "development version before 0.1.0" in not_ready()["migrations"]
+
+
+JOBS = "ALTER TABLE agents_backgroundjob"
+
+
+@pytest.mark.both_databases
+def test_a_process_stays_ready_after_the_additions_of_a_newer_version() -> None:
+    worker_lives()
+    with (
+        applied("9999_tomorrow"),
+        changed(f"{JOBS} ADD COLUMN note text", f"{JOBS} DROP COLUMN note"),
+        changed(f"{JOBS} ADD COLUMN tries integer DEFAULT 0 NOT NULL", f"{JOBS} DROP COLUMN tries"),
+        changed("CREATE TABLE agents_tomorrow (id integer)", "DROP TABLE agents_tomorrow"),
+    ):
+        assert [each for each in look() if not each.ok] == []
+        (found,) = [each for each in look() if each.name == "migrations"]
+    assert "prepared by a newer Vel (agents.9999_tomorrow)" in found.detail
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize(
+    ("there", "back", "problem"),
+    [
+        (
+            f"{JOBS} RENAME COLUMN due_at TO next_at",
+            f"{JOBS} RENAME COLUMN next_at TO due_at",
+            "agents_backgroundjob.due_at is missing and 1 more",
+        ),
+        (
+            f"{JOBS} RENAME TO agents_periodicjob",
+            "ALTER TABLE agents_periodicjob RENAME TO agents_backgroundjob",
+            "agents_backgroundjob is missing",
+        ),
+    ],
+)
+def test_a_process_whose_columns_a_newer_version_has_removed_is_not_ready(
+    there: str, back: str, problem: str
+) -> None:
+    with applied("9999_tomorrow"), changed(there, back):
+        assert not_ready() == {
+            "migrations": f"prepared by a newer Vel (agents.9999_tomorrow): {problem}"
+        }
+
+
+@pytest.mark.both_databases
+def test_a_process_whose_own_migrations_are_missing_is_not_ready() -> None:
+    """The database is newer in one part, and older in another one."""
+    recorder = MigrationRecorder(connection)
+    recorder.record_unapplied("agents", first_migration())
+    try:
+        with applied("9999_tomorrow"):
+            assert not_ready() == {"migrations": "1 to apply"}
+    finally:
+        recorder.record_applied("agents", first_migration())
+
+
+@pytest.mark.both_databases
+def test_a_database_that_was_moved_is_not_ready_until_it_is_reopened() -> None:
+    worker_lives()
+    write_mark(connection, "the SQLite database /srv/new.sqlite3")
+    try:
+        assert "was moved to the SQLite database /srv/new.sqlite3" in not_ready()["database"]
+    finally:
+        assert remove_mark() == "the SQLite database /srv/new.sqlite3"
+    assert not_ready() == {}
 
 
 @pytest.fixture

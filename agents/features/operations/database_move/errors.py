@@ -3,5 +3,9 @@
 from __future__ import annotations
 
 
+class CommitUnknown(Exception):
+    """The connection was lost while the target committed the copy."""
+
+
 class MoveRefused(Exception):
     """The database was not moved, and nothing has changed. The message is for people."""

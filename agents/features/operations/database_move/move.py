@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connections
+import psycopg
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 
+from agents.doors.cli.terminal import one_line
 from agents.doors.database_schema import missing_migrations, unknown_migrations
-from agents.features.operations.database_move.errors import MoveRefused
+from agents.features.operations.database_move.errors import CommitUnknown, MoveRefused
 from agents.features.operations.database_move.postgresql import PostgresqlSide
 from agents.features.operations.database_move.quiet import refuse_active
 from agents.features.operations.database_move.sides import Row, Side
 from agents.features.operations.database_move.sqlite import SqliteSide
 from agents.features.operations.database_move.tables import (
+    MADE_BY_MIGRATE,
     Content,
     Hasher,
     Table,
     check_row,
     tables,
 )
+from agents.features.operations.starting import missing_file, refusal
 from agents.features.removal import leftovers
 from agents.settings import DataSettings, MachineSettings
 from agents.settings.data import database
@@ -31,18 +35,24 @@ _SIDES: dict[str, type[Side]] = {
     "django.db.backends.sqlite3": SqliteSide,
     "django.db.backends.postgresql": PostgresqlSide,
 }
+_DISK_FULL = "53100"
 SHOWN = 10
 """The limit of bad values that a refusal names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A finished move. `uncopied` are tables of the source that belong to no installed app."""
+    """A finished move.
+
+    `uncopied` are tables of the source that belong to no installed app. `unmarked` is the reason
+    for which the source has no mark, empty if it has one.
+    """
 
     source: str
     target: str
     contents: dict[str, Content]
     uncopied: list[str]
+    unmarked: str = ""
 
     @property
     def rows(self) -> int:
@@ -65,42 +75,98 @@ def move_database(url: str, say: Callable[[str], None]) -> Moved:
     kind = _SIDES.get(usual.settings_dict["ENGINE"])
     if kind is None:
         raise MoveRefused("Only databases in SQLite or PostgreSQL can be moved.")
-    if kind is SqliteSide and not Path(usual.settings_dict["NAME"]).is_file():
-        # A connection would create it.
-        raise MoveRefused(
-            f"There is no database {usual.settings_dict['NAME']}. Check DATABASE_URL and "
-            "VEL_DATA_DIR."
-        )
+    if path := missing_file():
+        raise MoveRefused(f"There is no database {path}. Check DATABASE_URL and VEL_DATA_DIR.")
+    if reason := refusal():
+        raise MoveRefused(reason)
     _refuse_other_schema()
     if settings["ENGINE"].endswith("sqlite3") and MachineSettings.now().HOST:
         raise MoveRefused("Several hosts (VEL_HOST) need PostgreSQL. Name a PostgreSQL database.")
     refuse_active(DEFAULT_DB_ALIAS)
     own = {**usual.settings_dict}
     usual.close()
-    with (
-        closing(kind("move_source", own)) as source,
-        closing(_SIDES[settings["ENGINE"]]("move_target", settings)) as target,
-        source.locked(),
-    ):
-        refuse_active(source.alias)
-        found = tables()
-        expected = source.migrations()
-        uncopied = _other_tables(source, found)
-        target.examine(found, expected, source.size())
-        say(f"checking {source.name}")
-        before = _check(source, target, found)
+    moved: Moved | None = None
+    try:
+        with (
+            closing(kind("move_source", own)) as source,
+            closing(_SIDES[settings["ENGINE"]]("move_target", settings)) as target,
+            source.locked(),
+        ):
+            moved = _move(source, target, say)
+            source.mark(target.name)
+    except DatabaseError as error:
+        if moved is None:
+            raise
+        return replace(moved, unmarked=one_line(str(error), 200))
+    return moved
+
+
+def _move(source: Side, target: Side, say: Callable[[str], None]) -> Moved:
+    """Copy the locked source. Everything is committed at the end."""
+    refuse_active(source.alias)
+    found = tables()
+    expected = source.migrations()
+    uncopied = _other_tables(source, found)
+    target.examine(found, expected, source.size())
+    say(f"checking {source.name}")
+    before = _check(source, target, found)
+    try:
         with target.writing(found, expected):
             say(f"copying {sum(each.rows for each in before.values()):,} rows to {target.name}")
-            for table in found:
-                target.insert(table, source.rows(table))
-            for table in found:
-                if (column := table.counter) is not None:
-                    last = max(source.counter(table), target.max_of(table, column))
-                    target.set_counter(table, last)
-            target.check_references()
+            _copy(source, target, found)
             say("comparing both databases")
             _compare(target, before, found)
-        return Moved(source.name, target.name, before, uncopied)
+    except CommitUnknown as error:
+        _examine_commit(target, before, say, error)
+    except (DatabaseError, psycopg.Error, OSError) as error:
+        raise MoveRefused(
+            f"The copy to {target.name} failed: {one_line(str(error), 200).rstrip('.')}."
+            f"{_advice(error)} Both databases are as before."
+        ) from error
+    return Moved(source.name, target.name, before, uncopied)
+
+
+def _copy(source: Side, target: Side, found: Sequence[Table]) -> None:
+    for table in found:
+        target.insert(table, source.rows(table))
+    for table in found:
+        if (column := table.counter) is not None:
+            last = max(source.counter(table), target.max_of(table, column))
+            target.set_counter(table, last)
+    target.check_references()
+
+
+def _examine_commit(
+    target: Side, expected: dict[str, Content], say: Callable[[str], None], error: CommitUnknown
+) -> None:
+    """Return if the target has the copy. Raise `MoveRefused` if it has not, or if nobody knows."""
+    lost = f"The connection to {target.name} was lost at the end of the move"
+    has_committed = target.has_committed(expected)
+    if has_committed:
+        say(f"{lost}, after the copy was stored: the copy is complete")
+        return
+    if has_committed is False:
+        raise MoveRefused(
+            f"{lost}, before the copy was stored. Both databases are as before. Try again."
+        ) from error
+    others = {name: each for name, each in expected.items() if name not in MADE_BY_MIGRATE}
+    name = max(others, key=lambda each: others[each].rows)
+    raise MoveRefused(
+        f"{lost}, and it cannot be reached now. It has either the whole copy or nothing, and the "
+        f"old database is as before. Later, count the rows of the table {name}. With "
+        f"{others[name].rows:,}, the copy is complete: start Vel with the new database, and never "
+        "again with the old one. With 0, or without this table, nothing was stored: try again."
+    ) from error
+
+
+def _advice(error: Exception) -> str:
+    """Return what to do about a full disk."""
+    cause = error.__cause__ or error
+    code = getattr(cause, "sqlite_errorcode", None)
+    is_full = getattr(cause, "sqlstate", None) == _DISK_FULL or (
+        code is not None and code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+    )
+    return " Check that the disk of the target has room." if is_full else ""
 
 
 def _refuse_other_schema() -> None:

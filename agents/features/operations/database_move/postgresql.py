@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from django.db import DataError, IntegrityError, NotSupportedError, OperationalError, transaction
+from django.db import (
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    NotSupportedError,
+    OperationalError,
+    transaction,
+)
 
 from agents.doors.cli.terminal import one_line
 from agents.doors.database_schema import MIGRATION_LOCK
-from agents.features.operations.database_move.errors import MoveRefused
+from agents.features.operations.database_move.errors import CommitUnknown, MoveRefused
 from agents.features.operations.database_move.sides import LOCK_SECONDS, Row, Side
-from agents.features.operations.database_move.tables import Table
+from agents.features.operations.database_move.tables import Content, Table
 
 _OTHERS = """
 SELECT pid, coalesce(usename, ''), coalesce(application_name, ''),
@@ -98,7 +105,8 @@ class PostgresqlSide(Side):
                 self._lock(sorted(self.table_names()), "EXCLUSIVE")
                 yield
             finally:
-                transaction.set_rollback(True, using=self.alias)  # nothing was written
+                # Only a mark was written.
+                transaction.set_rollback(not self._is_marked, using=self.alias)
 
     def size(self) -> int:
         return int(self.value("SELECT pg_database_size(current_database())"))
@@ -131,6 +139,18 @@ class PostgresqlSide(Side):
 
     @contextmanager
     def writing(self, tables: Sequence[Table], expected: set[tuple[str, str]]) -> Iterator[None]:
+        is_committing = False
+        try:
+            with self._copying(tables, expected):
+                yield
+                is_committing = True
+        except (OperationalError, InterfaceError) as error:
+            if is_committing and _lost_connection(error):
+                raise CommitUnknown from error
+            raise
+
+    @contextmanager
+    def _copying(self, tables: Sequence[Table], expected: set[tuple[str, str]]) -> Iterator[None]:
         with transaction.atomic(using=self.alias):
             # The lock of migrations: another Vel waits, and then finds the tables.
             if not self.value("SELECT pg_try_advisory_xact_lock(%s)", [MIGRATION_LOCK]):
@@ -143,6 +163,24 @@ class PostgresqlSide(Side):
             with self.connection.cursor() as cursor:
                 # Otherwise, the first plans would be those of empty tables.
                 cursor.execute(f"ANALYZE {', '.join(self.quoted(each.name) for each in tables)}")
+
+    def has_committed(self, expected: Mapping[str, Content]) -> bool | None:
+        self.connection.close()
+        try:
+            with transaction.atomic(using=self.alias), self.connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+                # The lost transaction holds this lock until it has ended on the server.
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK])
+                names = self.table_names()
+                return all(
+                    name in names and self._count(name) == content.rows
+                    for name, content in expected.items()
+                )
+        except (OperationalError, InterfaceError):
+            return None
+
+    def _count(self, table: str) -> int:
+        return int(self.value(f"SELECT count(*) FROM {self.quoted(table)}"))  # noqa: S608  # quoted
 
     def _lock(self, names: Sequence[str], mode: str) -> None:
         with self.connection.cursor() as cursor:
@@ -196,6 +234,12 @@ class PostgresqlSide(Side):
             raise MoveRefused(
                 f"A row refers to a row that does not exist: {one_line(str(error), 300)}"
             ) from error
+
+
+def _lost_connection(error: Exception) -> bool:
+    """Return whether the server has ended the connection, and not only refused a statement."""
+    state = getattr(error.__cause__, "sqlstate", None)
+    return state is None or state.startswith(("08", "57P"))
 
 
 def _refusal(table: Table, last: Row | None, error: psycopg.Error) -> str:

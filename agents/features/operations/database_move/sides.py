@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, ClassVar
 
@@ -15,7 +15,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 
 from agents.features.operations.database_move.errors import MoveRefused
-from agents.features.operations.database_move.tables import MADE_BY_MIGRATE, Table
+from agents.features.operations.database_move.tables import MADE_BY_MIGRATE, Content, Table
+from agents.features.operations.starting import write_mark
 
 LOCK_SECONDS = 2
 """How long a move waits for locks of others."""
@@ -30,6 +31,7 @@ class Side(ABC):
     def __init__(self, alias: str, settings: dict[str, Any]) -> None:
         self.alias = alias
         self.settings = settings
+        self._is_marked = False
         self._connect_with(settings)
 
     def _connect_with(self, settings: dict[str, Any]) -> None:
@@ -95,6 +97,11 @@ class Side(ABC):
             MoveRefused: Another process uses the database.
         """
 
+    def mark(self, place: str) -> None:
+        """Mark the database as moved. The end of the block of `locked` stores this."""
+        write_mark(self.connection, place)
+        self._is_marked = True
+
     @abstractmethod
     def size(self) -> int:
         """Return the size of the database in bytes."""
@@ -121,7 +128,14 @@ class Side(ABC):
         """Create the tables and open a transaction. The end of the block commits all of it.
 
         After an error the database is as before.
+
+        Raises:
+            CommitUnknown: The connection was lost at the end: see `has_committed`.
         """
+
+    def has_committed(self, expected: Mapping[str, Content]) -> bool | None:
+        """Return whether the copy is there after `CommitUnknown`; None if that is unknown."""
+        raise NotImplementedError
 
     @abstractmethod
     def insert(self, table: Table, rows: Iterable[Row]) -> None:

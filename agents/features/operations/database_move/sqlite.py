@@ -93,8 +93,8 @@ class SqliteSide(Side):
         try:
             yield
         finally:
-            # Nothing was written.
-            transaction.set_rollback(True, using=self.alias)
+            # Only a mark was written.
+            transaction.set_rollback(not self._is_marked, using=self.alias)
             block.__exit__(None, None, None)
 
     def size(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from agents.doors.cli.errors import FAILED, CliError
@@ -33,6 +35,7 @@ CREATE_ACCOUNT = (
     "useradd", "--system", "--user-group", "--home-dir", STATE, "--no-create-home",
     "--shell", "/usr/sbin/nologin", ACCOUNT,
 )  # fmt: skip
+DELETE_ACCOUNT = ("userdel", ACCOUNT)
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9_./+-]+")
 _LISTEN = re.compile(r"(?:[0-9.]+|\[[0-9A-Fa-f:.]+\]):([1-9][0-9]{0,4})")
 _HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")  # noqa: S108
@@ -162,35 +165,108 @@ def write_environment(path: Path, text: str) -> bool:
 def install(plan: Plan, run: Run, *, root: Path = Path("/")) -> list[str]:
     """Write, enable and start the units of `plan`, and return what was done.
 
-    If a program fails, the earlier units are put back. Raises `CliError`.
+    After an error, what this call has created is removed, and the earlier units are put back.
+    Raises `CliError`.
     """
     files = {root / path.lstrip("/"): text for path, text in files_of(plan).items()}
     for path in files:
         refuse_foreign_file(path)
+    ways_back: list[Callable[[], None]] = []
+    try:
+        return _install(plan, files, run, root, ways_back)
+    except BaseException as error:
+        problems = _go_back(ways_back)
+        if problems and isinstance(error, Exception):
+            message = f"{str(error).rstrip('.')}. Not undone: {'; '.join(problems)}"
+            raise CliError(message, exit_code=FAILED) from error
+        raise
+
+
+def _install(
+    plan: Plan, files: dict[Path, str], run: Run, root: Path, ways_back: list[Callable[[], None]]
+) -> list[str]:
+    """Do the steps of `install`. Before each one, add its way back to `ways_back`."""
     done: list[str] = []
     if not has_account():
+        state = root / STATE.lstrip("/")
+        is_new = not state.exists()
         run(CREATE_ACCOUNT)
+        ways_back.append(lambda: _delete_account(run, state, is_new=is_new))
         done.append(f"created the account {ACCOUNT}")
     environment = root / ENVIRONMENT_FILE.lstrip("/")
+    if not environment.parent.exists():
+        ways_back.append(lambda: _remove_empty(environment.parent))
     if write_environment(environment, environment_of(plan.role)):
+        ways_back.append(environment.unlink)
         done.append(f"wrote {environment}")
     earlier = {path: path.read_text() if path.exists() else None for path in files}
-    try:
-        changed = [path for path, text in files.items() if write(path, text, 0o644)]
-        done += [f"wrote {path}" for path in changed]
-        run(("systemctl", "daemon-reload"))
-        run(("systemctl", "enable", "--now", *to_enable(plan.role)))
-        if any(earlier[path] is not None for path in changed):
-            run(("systemctl", "restart", service_of(plan.role)))
-    except BaseException:
-        for path, old in earlier.items():
-            if old is None:
-                path.unlink(missing_ok=True)
-            else:
-                write(path, old, 0o644)
-        raise
+    is_change = any(old not in (None, files[path]) for path, old in earlier.items())
+    restart = ("systemctl", "restart", service_of(plan.role))
+    reload = ("systemctl", "daemon-reload")
+    # The ways back are taken in the reverse order: put the files back, reload them, restart.
+    started: list[Sequence[str]] = []
+    ways_back.append(lambda: run(restart) if restart in started else None)
+    ways_back.append(lambda: run(reload) if reload in started else None)
+    for path, old in earlier.items():
+        ways_back.append(partial(_put_back, path, old))
+        if write(path, files[path], 0o644):
+            done.append(f"wrote {path}")
+    run(reload)
+    started.append(reload)
+    new = [name for name in to_enable(plan.role) if earlier[_unit(root, name)] is None]
+    if new:
+        ways_back.append(lambda: run(("systemctl", "disable", "--now", *new)))
+    run(("systemctl", "enable", "--now", *to_enable(plan.role)))
+    if is_change:
+        started.append(restart)
+        run(restart)
     done.append(f"started {service_of(plan.role)}")
     return done
+
+
+def _go_back(ways_back: Sequence[Callable[[], None]]) -> list[str]:
+    """Undo all steps, the last one first, and return what has failed."""
+    problems = []
+    for way in reversed(ways_back):
+        try:
+            way()
+        except (CliError, OSError) as error:
+            problems.append(str(error))
+    return problems
+
+
+def _put_back(path: Path, old: str | None) -> None:
+    if old is None:
+        path.unlink(missing_ok=True)
+    else:
+        write(path, old, 0o644)
+
+
+def _delete_account(run: Run, state: Path, *, is_new: bool) -> None:
+    """Delete the account that this call has created, unless it has files in `state`.
+
+    Files without an account would belong to the next one that gets its number. With `is_new`, this
+    call has created the directory, so it is removed if it is empty.
+    """
+    if is_new:
+        _remove_empty(state)
+    if state.exists() and any(state.iterdir()):
+        raise CliError(f"the account {ACCOUNT} stays, because {state} has files.")
+    run(DELETE_ACCOUNT)
+
+
+def _remove_empty(directory: Path) -> None:
+    try:
+        directory.rmdir()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:
+            raise
+
+
+def _unit(root: Path, name: str) -> Path:
+    return root / "etc/systemd/system" / name
 
 
 def uninstall(run: Run, *, root: Path = Path("/")) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
-from django.core.checks import ERROR, run_checks
+from django.core.checks import ERROR, CheckMessage
 
 from agents.disk_space import room
 from agents.doors.database_schema import is_development_database, unknown_migrations
@@ -20,7 +20,7 @@ from agents.features.operations.upgrades.plan import (
     pending_migrations,
     table_rows,
 )
-from agents.kernel.findings import Finding, Level
+from agents.kernel.findings import Finding, Level, system_checks
 from agents.selectors.metrics import database_bytes
 from agents.settings import DiskSettings
 
@@ -128,16 +128,11 @@ def check_needs(pending: Iterable[PendingMigration], rows: Mapping[str, int]) ->
 
 def check_settings() -> Iterator[Finding]:
     """Check that this version starts with these settings, and knows all of them."""
-    found = [one for one in run_checks() if one.level >= ERROR or one.id in SETTING_WARNINGS]
-    for message in found:
-        yield Finding(
-            "settings",
-            Level.BROKEN if message.level >= ERROR else Level.NOTE,
-            f"{message.msg} ({message.id})",
-            message.hint or "",
-        )
-    if not found:
-        yield Finding("settings", Level.OK, "none is unknown, invalid or deprecated")
+    yield from system_checks(_concerns_settings, "none is unknown, invalid or deprecated")
+
+
+def _concerns_settings(message: CheckMessage) -> bool:
+    return message.level >= ERROR or message.id in SETTING_WARNINGS
 
 
 def check_defaults(

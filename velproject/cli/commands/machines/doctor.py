@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -21,10 +20,10 @@ with late_imports:
     from rich.text import Text
 
     from agents.doors.cli.console import new_console
+    from agents.kernel.features import collect
     from velproject.doctor.findings import Finding, Level
     from velproject.doctor.report import examine
 
-_BUNDLE = "agents.features.operations.service.support_bundle"
 _MARKS = {"ok": ("✓", "green"), "note": ("!", "yellow"), "broken": ("✗", "bold red")}
 
 
@@ -70,7 +69,14 @@ def doctor(
     if support_bundle is not None:
         if not apps.ready:
             raise CliError("Vel cannot start, so there is no bundle. Fix this.", exit_code=FAILED)
-        write_bundle = import_module(_BUNDLE).write_bundle  # needs Django's set-up
+        bundles = collect("doctor", "BUNDLES")
+        if not bundles:
+            raise CliError(
+                "--support-bundle: the feature with this option is not installed, so there is no "
+                "bundle.",
+                exit_code=FAILED,
+            )
+        _, write_bundle = bundles[0]
         write_bundle(support_bundle, found, log)
         print(f"Wrote {support_bundle}. Look through it before you send it.", file=sys.stderr)
     return FAILED if broken else OK

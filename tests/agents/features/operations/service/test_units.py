@@ -128,6 +128,64 @@ def test_a_failed_change_puts_the_earlier_unit_back(tmp_path: Path) -> None:
     assert unit.read_text() == before
 
 
+@pytest.mark.parametrize("fails", ["daemon-reload", "enable"])
+def test_a_failed_installation_removes_what_it_has_created(tmp_path: Path, fails: str) -> None:
+    programs = Programs(fails=fails)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(CliError):
+        install(Plan(PYTHON), programs, root=tmp_path)
+    assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == before == []
+    assert not (tmp_path / "etc/vel").exists()
+    assert programs.ran[-1] == ("userdel", "vel")
+    disabled = ("systemctl", "disable", "--now", "vel.socket", "vel.service")
+    assert (disabled in programs.ran) == (fails == "enable")
+
+
+def test_a_failed_installation_keeps_what_existed_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installing, "has_account", lambda: True)
+    settings = tmp_path / "etc/vel/vel.env"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("DATABASE_URL=mine\n")
+    programs = Programs(fails="enable")
+    with pytest.raises(CliError):
+        install(Plan(PYTHON), programs, root=tmp_path)
+    assert settings.read_text() == "DATABASE_URL=mine\n"
+    assert not any(command[0] in ("useradd", "userdel") for command in programs.ran)
+
+
+def test_an_account_with_files_stays_after_a_failed_installation(tmp_path: Path) -> None:
+    """Otherwise, the next account with its number could read them."""
+
+    class Starts(Programs):
+        def __call__(self, command: Sequence[str]) -> None:
+            if "enable" in command:
+                (tmp_path / "var/lib/vel").mkdir(parents=True)
+                (tmp_path / "var/lib/vel/secret_key").write_text("secret")
+            super().__call__(command)
+
+    programs = Starts(fails="enable")
+    with pytest.raises(CliError, match=r"failed. Not undone: the account vel stays, because"):
+        install(Plan(PYTHON), programs, root=tmp_path)
+    assert ("userdel", "vel") not in programs.ran
+    assert (tmp_path / "var/lib/vel/secret_key").exists()
+
+
+def test_a_failed_restart_starts_the_earlier_unit_again(tmp_path: Path) -> None:
+    install(Plan(PYTHON), Programs(), root=tmp_path)
+    unit = tmp_path / "etc/systemd/system/vel.service"
+    before = unit.read_text()
+    programs = Programs(fails="restart")
+    with pytest.raises(CliError, match="Not undone: failed"):
+        install(Plan("/opt/vel/bin/python"), programs, root=tmp_path)
+    assert unit.read_text() == before
+    assert programs.ran[-3:-1] == [
+        ("systemctl", "daemon-reload"),
+        ("systemctl", "restart", "vel.service"),
+    ]
+
+
 def test_a_unit_of_somebody_else_is_not_replaced_or_removed(tmp_path: Path) -> None:
     unit = tmp_path / "etc/systemd/system/vel.service"
     unit.parent.mkdir(parents=True)

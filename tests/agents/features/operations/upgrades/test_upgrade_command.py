@@ -45,12 +45,14 @@ def test_pending_migrations_are_named_and_not_applied(vel: Vel) -> None:
     assert (vel.data / "vel.sqlite3").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_missing_database_is_not_created(vel: Vel) -> None:
     (vel.data / "vel.sqlite3").unlink()
     assert checked(vel) == (0, {})
     assert not (vel.data / "vel.sqlite3").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "detail"),
     [
@@ -75,16 +77,19 @@ def test_an_unknown_setting_is_named_without_its_value(vel: Vel) -> None:
     assert "sesame" not in str(found)
 
 
+@pytest.mark.slow
 def test_a_setting_that_prevents_the_start_is_broken(vel: Vel) -> None:
     code, found = checked(vel, VEL_SECRET_KEYS="short")
     assert (code, found["settings"]["level"]) == (1, "broken")
 
 
+@pytest.mark.slow
 def test_too_little_free_space_needs_attention(vel: Vel) -> None:
     code, found = checked(vel, VEL_RESERVE_BYTES=str(10**17))
     assert (code, found["space"]["mend"]) == (1, "Free some space first.")
 
 
+@pytest.mark.slow
 def test_control_characters_of_a_variable_do_not_reach_the_terminal(vel: Vel) -> None:
     done = vel("upgrade", "--check", **{"VEL_\x1b[2J": "1"})
     assert done.returncode == 1
@@ -116,6 +121,7 @@ def test_a_database_server_that_is_not_there_is_one_line(vel: Vel) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
 def test_a_current_database_on_postgresql_needs_no_attention(vel: Vel, prepared: str) -> None:
     assert checked(vel, DATABASE_URL=prepared) == (0, {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +13,8 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from tests.support.migrated import copy_postgres, copy_sqlite
+from tests.support.shared import alone, shared_directory
 from tests.support.site import Site, migrated_site
 from tests.velproject.cli.commands.move.databases import Old
 from tests.velproject.cli.commands.runs.test_subagents import team
@@ -21,9 +25,19 @@ LOOK = ("ls", {"path": "/"})
 WRITE = ("write_file", {"path": "/note.txt", "content": "Grüße 🌱\n"})
 
 
-@pytest.fixture(scope="module")
-def template() -> Iterator[Old]:
-    """Fill a database once: tests change copies of it."""
+@pytest.fixture(scope="session")
+def template() -> Old:
+    """Return a filled installation. One process fills it for all: tests change copies of it."""
+    place = shared_directory() / "moved"
+    with alone("moved"):
+        if not place.exists():
+            _fill(place)
+    known = json.loads((place / "template.json").read_text())
+    return Old(Vel(place, _environment(place)), known["parked"], known["ended"])
+
+
+def _fill(place: Path) -> None:
+    # The accounts of sandboxes must reach it, so it is not in the shared directory.
     directory = Path(tempfile.mkdtemp(prefix="vel-move-", dir="/var/tmp"))
     directory.chmod(0o711)
     try:
@@ -32,7 +46,13 @@ def template() -> Iterator[Old]:
             _rows_of_people(site)
         finally:
             site.close()
-        yield _runs(directory)
+        filled = _runs(directory)
+        known = {"parked": filled.parked, "ended": filled.ended}
+        (directory / "template.json").write_text(json.dumps(known))
+        copy = place.with_suffix(".new")
+        shutil.rmtree(copy, ignore_errors=True)  # left by a killed process
+        shutil.copytree(directory, copy)
+        copy.rename(place)
     finally:
         shutil.rmtree(directory)
 
@@ -81,7 +101,10 @@ def _runs(directory: Path) -> Old:
     )
     done = vel(*flags, "--json", "go")
     assert done.returncode == 0, done.stderr
-    flags = vel.script(say("Looking.", LOOK, WRITE), say("Done."), name="parked.json")
+    # The run continues in copies of the directory, so its script is in a place that stays.
+    script = shared_directory() / "parked.json"
+    script.write_text(json.dumps({"turns": [say("Looking.", LOOK, WRITE), say("Done.")]}))
+    flags = ["--provider", "scripted", "--model", f"file:{script}"]
     waits = vel("--no-sandbox", *flags, "--approve", "write_file", "look")
     assert waits.returncode == 3, waits.stderr
     (request,) = vel.rows("approvals", "list")
@@ -90,6 +113,34 @@ def _runs(directory: Path) -> Old:
 
 
 TASKS = [{"subagent": "finder", "task": f"Task {number}"} for number in range(2)]
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    """Return a SQLite file with all tables and no rows: a move need not create them."""
+    file = tmp_path / "fresh.sqlite3"
+    copy_sqlite(file)
+    return file
+
+
+@pytest.fixture(scope="module")
+def untouched(postgres_url: str) -> Iterator[str]:
+    """Return a database with all tables, for tests whose moves all fail."""
+    name = f"vel_untouched_{secrets.token_hex(4)}"
+    copy_postgres(postgres_url, name)
+    yield postgres_url.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def other_url(postgres_url: str) -> Iterator[str]:
+    """Create a second database and remove it afterwards."""
+    name = f"vel_other_{secrets.token_hex(4)}"
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        yield postgres_url.replace("/postgres?", f"/{name}?")
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

@@ -78,7 +78,10 @@ def test_a_target_with_other_tables_or_rows_is_refused(old: Old, prepared: str) 
 @pytest.mark.postgresql
 @pytest.mark.parametrize(
     ("does", "says"),
-    [("NEW.content = NEW.content || 'x'; RETURN NEW", "values"), ("RETURN NULL", "rows")],
+    [
+        ("NEW.content = NEW.content || 'x'; RETURN NEW", "values"),
+        pytest.param("RETURN NULL", "rows", marks=pytest.mark.slow),
+    ],
 )
 def test_a_copy_that_differs_is_rolled_back(old: Old, prepared: str, does: str, says: str) -> None:
     with psycopg.connect(prepared) as database:
@@ -94,6 +97,7 @@ def test_a_copy_that_differs_is_rolled_back(old: Old, prepared: str, does: str, 
     assert asked(prepared, "SELECT count(*) FROM auth_permission") != [(0,)]
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
 def test_a_role_that_may_not_create_tables_gets_the_statement_for_it(old: Old, role: str) -> None:
     line = old.refused(role)
@@ -102,6 +106,7 @@ def test_a_role_that_may_not_create_tables_gets_the_statement_for_it(old: Old, r
     assert tables_of(role) == []
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
 def test_a_database_of_another_encoding_is_refused(old: Old, postgres_url: str) -> None:
     name = f"latin_{secrets.token_hex(4)}"
@@ -143,7 +148,9 @@ def test_an_old_version_of_postgresql_is_refused(old: Old) -> None:
         ("sqlite:////tmp", "/tmp is a directory"),
         ("sqlite:///{data}/secret.txt", "is no SQLite database"),
         ("sqlite:///{data}/link", "is a link"),
-        ("sqlite:///{data}/site.sqlite3", "Another process uses"),
+        pytest.param(
+            "sqlite:///{data}/site.sqlite3", "Another process uses", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_an_unsuitable_target_is_refused(old: Old, url: str, says: str) -> None:
@@ -186,6 +193,7 @@ def test_a_process_that_reported_is_named(old: Old, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_process_that_has_the_file_open_is_named(old: Old, tmp_path: Path) -> None:
     with closing(sqlite3.connect(old.file)) as other:
         other.execute("SELECT count(*) FROM agents_run").fetchone()
@@ -195,6 +203,7 @@ def test_a_process_that_has_the_file_open_is_named(old: Old, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
 def test_a_session_that_locks_a_table_of_the_target_is_named(old: Old, prepared: str) -> None:
     with psycopg.connect(prepared, application_name="report") as other:
@@ -224,6 +233,7 @@ def test_a_database_of_another_version_is_refused(old: Old, tmp_path: Path) -> N
     assert "Run `vel migrate` first" in old.refused(url)
 
 
+@pytest.mark.slow
 def test_rows_of_a_disabled_feature_are_not_lost(old: Old, tmp_path: Path) -> None:
     line = old.refused(
         f"sqlite:///{tmp_path}/new.sqlite3", VEL_DISABLED_FEATURES="inbound_webhooks"
@@ -232,6 +242,7 @@ def test_rows_of_a_disabled_feature_are_not_lost(old: Old, tmp_path: Path) -> No
     assert "vel features remove vel_inbound_webhooks" in line
 
 
+@pytest.mark.slow
 def test_several_hosts_cannot_move_to_sqlite(old: Old, tmp_path: Path) -> None:
     line = old.refused(f"sqlite:///{tmp_path}/new.sqlite3", VEL_HOST="vel-1")
     assert "Several hosts (VEL_HOST) need PostgreSQL" in line
