@@ -76,7 +76,7 @@ def _in_admin(model: type[Model]) -> set[str]:
 def _in_code() -> set[str]:
     """Return the permissions that the code asks for by name."""
     found = set[str]()
-    for package in VEL:
+    for package in (*VEL, "velproject"):
         for path in (ROOT / package).rglob("*.py"):
             found |= {*re.findall(r"\b\w+\.(?:view|add|change|delete)_\w+", path.read_text())}
     return found

@@ -71,3 +71,26 @@ def test_the_code_names_pages_and_anchors_that_exist() -> None:
         or (mention[2] and mention[2] not in anchors(mention[1]))
     ]
     assert wrong == []
+
+
+def test_the_reference_lists_each_permission_that_a_page_names() -> None:
+    reference = (DOCS / "reference/permissions.md").read_text()
+    ticked = {
+        f"{app}.{action}_{name}"
+        for app, name, *ticks in re.findall(
+            r"^\| `(\w+)` \| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$",
+            reference,
+            re.MULTILINE,
+        )
+        for action, tick in zip(("view", "add", "change", "delete"), ticks, strict=True)
+        if tick
+    }
+    named = {
+        name
+        for page in PAGES - {"contributing/features.md"}
+        for name in re.findall(
+            r"`((?:agents|memory|skills_app|vel_\w+)\.(?:view|add|change|delete)_[a-z]+)`",
+            (DOCS / page).read_text(),
+        )
+    }
+    assert named - ticked == set()
