@@ -37,8 +37,8 @@ you need no permission for your own runs, threads and requests.
 The view permissions for runs, threads and approval requests cover your own; together with
 `agents.view_all_runs`, they cover those of all users. For some objects, *change* is an action:
 cancel and resume a run, revoke a token, send a notification again, manage a
-[machine](../operations/scaling.md). Users and groups have the permissions of Django, such as
-`auth.view_user`.
+machine. The [glossary](../glossary.md) explains the objects. Users and groups have the permissions
+of Django, such as `auth.view_user`.
 """
 _SCOPES = """\
 ## Scopes of tokens
