@@ -94,3 +94,17 @@ def test_the_reference_lists_each_permission_that_a_page_names() -> None:
         )
     }
     assert named - ticked == set()
+
+
+def test_the_settings_list_each_system_check() -> None:
+    page = (DOCS / "reference/settings.md").read_text()
+    listed = set(re.findall(r"`(vel\.[EW]\d{3})`", page))
+    for kind, first, last in re.findall(r"`vel\.([EW])(\d{3})` to `vel\.\1(\d{3})`", page):
+        listed |= {f"vel.{kind}{number:03}" for number in range(int(first), int(last) + 1)}
+    in_code = {
+        check
+        for package in ("agents", "memory", "skills_app", "velproject")
+        for path in (ROOT / package).rglob("*.py")
+        for check in re.findall(r"\bvel\.[EW]\d{3}\b", path.read_text())
+    }
+    assert in_code - listed == set()
