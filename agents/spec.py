@@ -142,7 +142,8 @@ class SubagentSpec(BaseModel):
     provider: Provider = Field(default="", description="Empty: the provider of the agent.")
     model: Model = Field(default="", description="Empty: the model of the agent.")
     tools: tuple[Name, ...] | None = Field(
-        default=None, description="Names of its tools. Empty: the tools of the agent."
+        default=None,
+        description="Names of its tools. Left out: the tools of the agent.",
     )
     skills: tuple[Name, ...] = Field(
         default=(),
@@ -241,8 +242,8 @@ class ToolOptions(AgentOptions):
     )
     tools: tuple[Name, ...] | None = Field(
         default=None,
-        description='Names of the tools it may use, as ["ls", "read_file"]. Empty or left out: '
-        "all of its profile.",
+        description='Names of the tools it may use, such as ["ls", "read_file"]. Left out, or an '
+        "empty field: all of its profile. An empty list []: none.",
     )
 
     def tool_names(self) -> Iterator[tuple[Location, str]]:

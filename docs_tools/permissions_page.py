@@ -30,16 +30,22 @@ rights of people without permissions, such as the owner of an agent.
 _STANDARD = """\
 ## Permissions of objects
 
-Each ✓ is a permission that Vel asks for, with the name `APP.ACTION_OBJECT`, such as
-`agents.view_run`. To view runs, threads and approval requests means your own; with
-`agents.view_all_runs` it means those of all users. Users and groups have the permissions of Django,
-such as `auth.view_user`.
+Each ✓ is a permission that Vel checks in the admin, and in the REST endpoints that correspond to
+the admin. Its name is `APP.ACTION_OBJECT`, such as `agents.view_run`. On the pages and over REST,
+you need no permission for your own runs, threads and requests.
+
+The view permissions for runs, threads and approval requests cover your own; together with
+`agents.view_all_runs`, they cover those of all users. For some objects, *change* is an action:
+cancel and resume a run, revoke a token, send a notification again, manage a
+machine. The [glossary](../glossary.md) explains the objects. Users and groups have the permissions
+of Django, such as `auth.view_user`.
 """
 _SCOPES = """\
 ## Scopes of tokens
 
-A token can do what its user may do, limited to its scopes. `vel token create USER --scope NAME`
-creates one.
+A token can do what its user may do, limited to its scopes. No scope includes another one: a
+program that starts runs and reads their answers needs `run` and `read`. To create a token, use
+`vel token create USER --scope NAME`. The [REST API](rest-api.md) names the scope of each request.
 """
 _ACTIONS = ("view", "add", "change", "delete")
 
@@ -70,7 +76,7 @@ def _in_admin(model: type[Model]) -> set[str]:
 def _in_code() -> set[str]:
     """Return the permissions that the code asks for by name."""
     found = set[str]()
-    for package in VEL:
+    for package in (*VEL, "velproject"):
         for path in (ROOT / package).rglob("*.py"):
             found |= {*re.findall(r"\b\w+\.(?:view|add|change|delete)_\w+", path.read_text())}
     return found

@@ -233,8 +233,8 @@ OBJECTS = [
     RestObject(
         model=MemoryEditRequest,
         path="approvals?kind=memory",
-        list=("list_approvals", "owners of the runs, approvers, or `agents.view_all_runs`"),
-        read=("get_approval", "owners of the runs, approvers, or `agents.view_all_runs`"),
+        list=("list_approvals", "owners of the runs, owners of the agents, and approvers"),
+        read=("get_approval", "owners of the runs, owners of the agents, and approvers"),
         further={"decide_approval": "people who may decide it"},
         scope="approve",
     ),

@@ -530,7 +530,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'ordering': ['-created_at'],
-                    'permissions': [('erase_thread', 'Can erase the threads of all users')],
+                    'permissions': [('erase_thread', 'Can erase the threads that they may see')],
                     'base_manager_name': 'every',
                     'indexes': [models.Index(fields=['owner', 'id'], name='thread_of_owner'), models.Index(fields=['owner', 'agent', 'id'], name='thread_agent_of_owner'), models.Index(fields=['owner', 'title', 'id'], name='thread_title_of_owner'), models.Index(fields=['root', 'id'], name='thread_of_root'), models.Index(condition=models.Q(('erased_at__isnull', False)), fields=['erased_at'], name='thread_erased')],
                     'constraints': [models.UniqueConstraint(condition=models.Q(('key__isnull', False)), fields=('owner', 'key'), name='thread_key_per_owner')],
@@ -562,7 +562,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'ordering': ['run', 'turn', 'position'],
-                    'permissions': [('approve_toolcall', 'Can decide approval requests')],
+                    'permissions': [('approve_toolcall', 'Can decide the approval requests of all users')],
                     'indexes': [models.Index(condition=models.Q(('grant__isnull', False)), fields=['grant'], name='tool_call_grant')],
                     'constraints': [models.UniqueConstraint(fields=('run', 'turn', 'position'), name='tool_call_position')],
                 },
@@ -639,7 +639,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'ordering': ['thread', 'pk'],
-                    'permissions': [('restore_workspace', 'Can restore the workspaces of all users')],
+                    'permissions': [('restore_workspace', 'Can restore the files of the threads that they may see')],
                     'indexes': [models.Index(fields=['run', 'turn'], name='snapshot_of_turn')],
                     'constraints': [],
                 },

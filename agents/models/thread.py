@@ -144,7 +144,7 @@ class Thread(models.Model):
                 fields=["erased_at"], condition=Q(erased_at__isnull=False), name="thread_erased"
             ),
         ]
-        permissions = [("erase_thread", _("Can erase the threads of all users"))]
+        permissions = [("erase_thread", _("Can erase the threads that they may see"))]
 
     def __str__(self) -> str:
         return self.title or self.id

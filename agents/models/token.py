@@ -8,11 +8,23 @@ from django.utils.translation import gettext_lazy as _
 
 
 class TokenScope(models.TextChoices):
-    READ = "read", _("read runs and approvals")
-    RUN = "run", _("start and cancel runs")
-    APPROVE = "approve", _("decide approvals, revoke grants")
-    MANAGE = "manage", _("change agents and their resources: memory, databases, budgets")
-    ADMIN = "admin", _("manage users, groups, tokens and machines")
+    READ = "read", _("read everything that the user may read")
+    RUN = "run", _("start, cancel, resume and fork runs; upload and restore files")
+    APPROVE = "approve", _("decide approval requests, revoke grants")
+    MANAGE = (
+        "manage",
+        _(
+            "change agents and their resources, such as memory, skills, databases, credentials, "
+            "budgets and schedules"
+        ),
+    )
+    ADMIN = (
+        "admin",
+        _(
+            "change access: users, groups, tokens, machines, toolboxes, and webhooks that start "
+            "runs"
+        ),
+    )
     MCP = "mcp", _("use agents as MCP tools only")
 
 

@@ -68,7 +68,7 @@ class ToolCall(models.Model):
                 fields=["grant"], condition=models.Q(grant__isnull=False), name="tool_call_grant"
             ),
         ]
-        permissions = [("approve_toolcall", _("Can decide approval requests"))]
+        permissions = [("approve_toolcall", _("Can decide the approval requests of all users"))]
 
     def __str__(self) -> str:
         return f"{self.tool} {self.call_id}"

@@ -7,7 +7,7 @@ from agents.settings.extensions import AppSettings, ToolSettings
 from agents.settings.files import SnapshotSettings, UploadSettings
 from agents.settings.machines import MachineSettings
 from agents.settings.models import ModelSettings, ScriptSettings
-from agents.settings.operation import EventSettings, MetricsSettings, ShellSettings
+from agents.settings.operation import EventSettings, MetricsSettings
 from agents.settings.retention import RetentionSettings
 from agents.settings.secrets import SecretSettings
 from agents.settings.workers import WorkerSettings
@@ -30,7 +30,6 @@ SETTINGS = (
     RetentionSettings,
     AppSettings,
     ToolSettings,
-    ShellSettings,
     MetricsSettings,
     EventSettings,
 )

@@ -13,13 +13,6 @@ class MetricsSettings(FeatureSettings):
     [`/metrics`](../operations/monitoring.md#metrics). Empty: no metrics are counted."""
 
 
-class ShellSettings(FeatureSettings):
-    """Commands without a sandbox"""
-
-    ALLOW_UNSANDBOXED: Annotated[bool, About(variables=())] = False
-    """Allow a bare shell in the command line tool. Never as root, never in workers."""
-
-
 class EventSettings(FeatureSettings):
     """The event log"""
 

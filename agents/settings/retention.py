@@ -8,7 +8,7 @@ from agents.kernel.settings import About, Days, FeatureSettings
 class RetentionSettings(FeatureSettings):
     """Retention
 
-    `vel prune` deletes older data ([retention](../operations/retention.md)).
+    `vel prune --apply` deletes older data ([retention](../operations/retention.md)).
     """
 
     KEEP_THREADS: Days = 0
@@ -22,4 +22,4 @@ class RetentionSettings(FeatureSettings):
     PRUNE_HOURS: Annotated[int, About(unit="hours", at_least=0)] = 0
     """How often workers prune automatically. 0: never."""
     WORKSPACE_RETENTION_DAYS: Days = 90
-    """`vel workspaces prune` deletes the files of threads without activity for so long."""
+    """`vel workspaces prune --apply` deletes the files of threads without activity for so long."""

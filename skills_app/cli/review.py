@@ -54,7 +54,7 @@ needed_agent = click.option("--agent", metavar="AGENT", required=True, help="For
 @agent_option
 @with_database
 def review(name: str, number: int | None, content_hash: str | None, agent: str | None) -> int:
-    """Show a version's changes and the scan's findings, and ask whether you vouch for it."""
+    """Show a version's changes and the scan's findings, and ask for a decision."""
     # At a terminal, show the version and ask. `content_hash` confirms an earlier review, and
     # refuses other bytes. Otherwise, print the command that confirms exactly this version.
     user = library_user()

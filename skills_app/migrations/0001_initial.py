@@ -111,7 +111,7 @@ class Migration(migrations.Migration):
                 ],
                 options={
                     'ordering': ['name', 'scope'],
-                    'permissions': [('manage_library', 'Can import, change and delete skills of the library'), ('review_skill', 'Can vouch for a skill, and take one out of quarantine')],
+                    'permissions': [('manage_library', 'Can import, change and delete skills of the library'), ('review_skill', 'Can accept versions of skills, put them into quarantine, and release them')],
                     'constraints': [models.UniqueConstraint(fields=('scope', 'name'), name='skill_name_per_scope')],
                     'indexes': [],
                 },

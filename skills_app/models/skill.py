@@ -57,7 +57,10 @@ class Skill(models.Model):
         ]
         permissions = [
             ("manage_library", _("Can import, change and delete skills of the library")),
-            ("review_skill", _("Can vouch for a skill, and take one out of quarantine")),
+            (
+                "review_skill",
+                _("Can accept versions of skills, put them into quarantine, and release them"),
+            ),
         ]
 
     def __str__(self) -> str:

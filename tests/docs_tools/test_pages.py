@@ -71,3 +71,40 @@ def test_the_code_names_pages_and_anchors_that_exist() -> None:
         or (mention[2] and mention[2] not in anchors(mention[1]))
     ]
     assert wrong == []
+
+
+def test_the_reference_lists_each_permission_that_a_page_names() -> None:
+    reference = (DOCS / "reference/permissions.md").read_text()
+    ticked = {
+        f"{app}.{action}_{name}"
+        for app, name, *ticks in re.findall(
+            r"^\| `(\w+)` \| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$",
+            reference,
+            re.MULTILINE,
+        )
+        for action, tick in zip(("view", "add", "change", "delete"), ticks, strict=True)
+        if tick
+    }
+    named = {
+        name
+        for page in PAGES - {"contributing/features.md"}
+        for name in re.findall(
+            r"`((?:agents|memory|skills_app|vel_\w+)\.(?:view|add|change|delete)_[a-z]+)`",
+            (DOCS / page).read_text(),
+        )
+    }
+    assert named - ticked == set()
+
+
+def test_the_settings_list_each_system_check() -> None:
+    page = (DOCS / "reference/settings.md").read_text()
+    listed = set(re.findall(r"`(vel\.[EW]\d{3})`", page))
+    for kind, first, last in re.findall(r"`vel\.([EW])(\d{3})` to `vel\.\1(\d{3})`", page):
+        listed |= {f"vel.{kind}{number:03}" for number in range(int(first), int(last) + 1)}
+    in_code = {
+        check
+        for package in ("agents", "memory", "skills_app", "velproject")
+        for path in (ROOT / package).rglob("*.py")
+        for check in re.findall(r"\bvel\.[EW]\d{3}\b", path.read_text())
+    }
+    assert in_code - listed == set()

@@ -100,14 +100,6 @@ def test_root_needs_a_data_directory_that_others_can_walk_to(
     assert found() == set()
 
 
-def test_root_without_a_sandbox_is_refused(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.VEL = {**settings.VEL, "ALLOW_UNSANDBOXED": True}
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    assert "vel.E006" in found()
-
-
 @pytest.mark.parametrize(
     ("host", "anonymous"),
     [

@@ -18,7 +18,7 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.kernel.lazy_modules import lazy_modules
-from agents.settings import SecretSettings, ShellSettings
+from agents.settings import SecretSettings
 from velproject.server_settings import ServerSettings
 
 with lazy_modules:
@@ -139,23 +139,7 @@ def check_accounts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                 id="vel.E005",
             )
         )
-    if _allows_a_bare_shell():
-        found.append(
-            Error(
-                "ALLOW_UNSANDBOXED is on and Vel runs as root: agents would have full "
-                "access to this machine.",
-                hint="Remove it from the VEL setting, or start Vel as an ordinary user.",
-                id="vel.E006",
-            )
-        )
     return found
-
-
-def _allows_a_bare_shell() -> bool:
-    try:
-        return ShellSettings.now().ALLOW_UNSANDBOXED
-    except ImproperlyConfigured:
-        return False  # `check_vel_settings` reports this
 
 
 def closed_directory(path: Path) -> Path | None:

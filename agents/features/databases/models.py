@@ -115,7 +115,10 @@ class DatabaseConnection(models.Model):
         verbose_name = _("database connection")
         permissions = [
             ("configure_database", _("Can define databases and give them to agents")),
-            ("allow_database_writes", _("Can let agents request changes of a database")),
+            (
+                "allow_database_writes",
+                _("Can let agents write to a database, each change with approval"),
+            ),
         ]
         constraints = [
             models.UniqueConstraint(

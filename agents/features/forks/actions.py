@@ -242,6 +242,6 @@ def _too_much() -> Conflict:
     limit = ForkSettings.now().FORK_BYTES
     return Conflict(
         f"Your forks have reached the limit of {limit:,} bytes of copied files. Set `files` to "
-        "`none`, or ask the operator to remove old workspaces (vel workspaces prune).",
+        "`none`, or ask the operator to remove old workspaces (vel workspaces prune --apply).",
         code="fork_quota",
     )

@@ -42,7 +42,7 @@ class RetryRule(BaseModel):
 class GuardrailOptions(AgentOptions):
     """Options for `GuardrailMiddleware`."""
 
-    title = "Guards"
+    title = "Guardrails"
     permission = CONFIGURE_APPROVAL
     listed = []
 
@@ -72,7 +72,7 @@ class GuardrailOptions(AgentOptions):
 class RetryOptions(AgentOptions):
     """Options for `StuckMiddleware`, `ModelRetries` and `ToolRetries`."""
 
-    title = "Guards"
+    title = "Guardrails"
     listed = []
 
     on_stuck: Annotated[

@@ -6,7 +6,7 @@ from agents.kernel.settings import Count, FeatureSettings, Positive
 class GuardSettings(FeatureSettings):
     """Guardrails and hooks
 
-    See [guards](../guides/guardrails.md). `PYTHONPATH` says where the modules are.
+    See [guardrails](../guides/guardrails.md). `PYTHONPATH` must contain the modules.
     """
 
     IN_PROGRAMS = True

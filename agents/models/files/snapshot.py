@@ -59,7 +59,9 @@ class WorkspaceSnapshot(models.Model):
     class Meta:
         ordering = ["thread", "pk"]
         indexes = [models.Index(fields=["run", "turn"], name="snapshot_of_turn")]
-        permissions = [("restore_workspace", _("Can restore the workspaces of all users"))]
+        permissions = [
+            ("restore_workspace", _("Can restore the files of the threads that they may see"))
+        ]
 
     def __str__(self) -> str:
         return f"snapshot {self.pk} of {self.thread_id}"

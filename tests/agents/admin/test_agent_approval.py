@@ -181,5 +181,5 @@ def test_a_duplicate_has_the_rules_that_its_maker_could_have_typed(may):
     assert copy.network == "none"
     assert (copy.approval_rules == [rule], copy.approvals_needed == 2) == (may, may)
     assert copy.approver_groups.exists() is may
-    taken = "its sandbox." if may else "its sandbox, approval and Guards."
+    taken = "its sandbox." if may else "its sandbox, approval and Guardrails."
     assert f"The defaults were taken for {taken}" in messages_of(response)[0]

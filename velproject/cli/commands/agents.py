@@ -245,9 +245,10 @@ def archive(agent: str, undo: bool) -> None:
 @with_database
 @click.option("--apply", is_flag=True, help="Erase it. Without this, only show it.")
 def erase(agent: str, apply: bool) -> int:
-    """Erase an archived AGENT with its conversations, memory, skills and versions.
+    """Show or erase an archived AGENT with its conversations, memory, skills and versions.
 
-    Vel keeps the totals of tokens and cost, and the audit log.
+    Vel keeps the totals of tokens and cost, and the audit log. Without --apply, the command only
+    shows what it would erase.
     """
     found, user = _any_agent(agent), local_user()
     use = use_of_agent(found)

@@ -9,7 +9,7 @@ from agents.features.approvals.api.approvals import Approvals, DecideApproval, O
 from agents.features.approvals.api.grants import Grants, RehearsePolicy, RevokeGrant
 from agents.models import ApprovalGrant, ApprovalRequest
 
-_REQUESTS = "owners of the runs, approvers, or `agents.view_all_runs`"
+_REQUESTS = "owners of the runs, and approvers"
 
 OBJECTS = [
     RestObject(
@@ -24,7 +24,7 @@ OBJECTS = [
     RestObject(
         model=ApprovalGrant,
         path="grants",
-        list=("list_grants", "people whom it concerns, or `agents.view_all_runs`"),
+        list=("list_grants", "people whom it concerns, and approvers"),
         further={"revoke_grant": "people who may revoke it"},
         actions={"revoke_selected": "revoke_grant"},
         scope="approve",

@@ -42,7 +42,7 @@ with late_imports:
 DECISIONS = ["approve", "edit", "reject", "respond"]
 
 _digest = click.option("--digest", help="Refuse unless the request still has this digest.")
-_yes = click.option("--yes", is_flag=True, help="Do not show the request and ask for confirmation.")
+_yes = click.option("--yes", is_flag=True, help="Do not show the request, and do not ask.")
 _input = click.option(
     "--input", "input_json", metavar="JSON", help="The complete input that runs instead."
 )
@@ -57,12 +57,12 @@ _requests = click.argument("request_ids", metavar="REQUEST…", nargs=-1, requir
 @click.option(
     "--always",
     type=click.Choice(["input", "command", "path", "tool"]),
-    help="Do not ask again about this input, commands or paths that fit, or the tool.",
+    help="Also give a grant: for this input, matching commands or paths, or the whole tool.",
 )
 @click.option("--pattern", default="", help="With --always command (RE2) or path (with *).")
-@click.option("--days", type=int, help="With --always: for so long (7).")
-@click.option("--uses", type=int, help="With --always: so often (100).")
-@click.option("--everybody", is_flag=True, help="With --always: in everybody's runs.")
+@click.option("--days", type=int, help="With --always: days that the grant is valid (7).")
+@click.option("--uses", type=int, help="With --always: calls that the grant covers (100).")
+@click.option("--everybody", is_flag=True, help="With --always: for the runs of all users.")
 def approve(
     always: str | None,
     pattern: str,
@@ -86,7 +86,7 @@ def approve(
 @_requests
 @persist_option
 @_digest
-@click.option("--reason", default="", help="Told to the agents.")
+@click.option("--reason", default="", help="Reason for the agents.")
 def reject(**arguments: Any) -> int:
     """Reject requests; their runs continue without the calls."""
     return _decide("reject", **arguments)
@@ -148,7 +148,7 @@ def edit(
 @click.argument("request_id", metavar="REQUEST")
 @click.argument("decision", type=click.Choice(DECISIONS))
 @persist_option
-@click.option("--reason", default="", help="Told to the agent; with `respond` it is the result.")
+@click.option("--reason", default="", help="Reason for the agent; with `respond`, the result.")
 @_input
 @_digest
 @_yes

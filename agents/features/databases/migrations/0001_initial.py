@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 options={
                     'verbose_name': 'database connection',
                     'ordering': ['name', 'id'],
-                    'permissions': [('configure_database', 'Can define databases and give them to agents'), ('allow_database_writes', 'Can let agents request changes of a database')],
+                    'permissions': [('configure_database', 'Can define databases and give them to agents'), ('allow_database_writes', 'Can let agents write to a database, each change with approval')],
                     'constraints': [models.UniqueConstraint(condition=models.Q(('agent', None)), fields=('name',), name='database_name_shared'), models.UniqueConstraint(fields=('agent', 'name'), name='database_name_of_agent'), models.CheckConstraint(condition=models.Q(models.Q(('agent', None), ('owner', None)), models.Q(('agent__isnull', False), ('owner__isnull', False)), _connector='OR'), name='database_agent_with_owner')],
                     'indexes': [],
                 },
