@@ -13,7 +13,7 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,11 +74,10 @@ class Kept:
             self._use(lambda file: self._read(file, missing))
         return [*map(analyse, documents)]
 
-    def keep(self, documents: Iterable[SkillDocument]) -> None:
+    def keep(self, documents: Sequence[SkillDocument], skills: Sequence[Analysed]) -> None:
         """Write the analyses and vectors that the file does not have yet."""
         rows = []
-        for document in documents:
-            found = analyse(document)
+        for document, found in zip(documents, skills, strict=True):
             vector = meaning.known(found.said)
             if self._written.get(document.digest) not in (True, vector is not None):
                 rows.append((document.digest, ANALYSIS, dumped(found), vector))

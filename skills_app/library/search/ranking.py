@@ -71,8 +71,9 @@ def rank(query: str, documents: Sequence[SkillDocument], kept: Kept | None = Non
     if kept is None or len(documents) <= FEW:
         found = scores(query, [*map(analyse, documents)])
     else:
-        found = scores(query, kept.analysed(documents))
-        kept.keep(documents)
+        skills = kept.analysed(documents)
+        found = scores(query, skills)
+        kept.keep(documents, skills)
     scored = list(zip(documents, found, strict=True))
     scored.sort(key=lambda pair: (-pair[1], -pair[0].priority, pair[0].name))
     return [Match(document.name, points) for document, points in scored]

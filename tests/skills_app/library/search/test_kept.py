@@ -178,6 +178,24 @@ def test_the_file_has_a_limit(directory: Path, monkeypatch: pytest.MonkeyPatch) 
     assert stored(directory) == 10
 
 
+def test_a_library_that_a_process_cannot_keep_is_analysed_once(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document, "cache", document._Cache(5))
+    monkeypatch.setattr(kept, "cache", document.cache)
+    analysed: list[str] = []
+    original = document._analyse
+
+    def noted(one: SkillDocument) -> document.Analysed:
+        analysed.append(one.name)
+        return original(one)
+
+    monkeypatch.setattr(document, "_analyse", noted)
+    first = search(directory)
+    assert len(analysed) == len(LIBRARY)
+    assert search(directory) == first
+
+
 def test_a_registry_uses_its_directory_for_many_skills_only(directory: Path) -> None:
     registry = SkillRegistry(cache_dir=directory)
     registry.find_skill(REQUEST)
