@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
+from agents.kernel.lazy_modules import lazy_modules
 from sandbox.errors import SetupError
 from skills_app.library.normalise import normalise_name
 from skills_app.library.pinned import UnmetRequirement, in_order, requiring
@@ -23,6 +24,10 @@ from skills_app.library.search.ranking import FIRST, SHOWN, Match, rank
 from skills_app.library.search.tokens import fold
 from skills_app.library.search.triggers import Message, matching
 from skills_app.library.skill import Skill, load_skill, load_skills
+
+with lazy_modules:
+    # SQLite: only for a registry with a cache.
+    from skills_app.library.search import kept
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +54,10 @@ class SkillRegistry:
     the reasons why skills were not loaded. A skill with `enabled: false` is listed, but not found,
     suggested or activated.
 
+    Args:
+        cache_dir: An existing directory, mode 0700, where a search over more than 40 skills keeps
+            what it knows about them, so that the first search of a later process is faster.
+
     >>> registry = SkillRegistry()
     >>> registry.get("Reporting").name
     'reporting'
@@ -57,7 +66,10 @@ class SkillRegistry:
     """
 
     def __init__(
-        self, skill_dirs: Iterable[str | Path] | None = None, include_builtin: bool = True
+        self,
+        skill_dirs: Iterable[str | Path] | None = None,
+        include_builtin: bool = True,
+        cache_dir: str | Path | None = None,
     ) -> None:
         if skill_dirs is not None:
             if isinstance(skill_dirs, str | Path) or not isinstance(skill_dirs, Iterable):
@@ -65,6 +77,7 @@ class SkillRegistry:
             skill_dirs = [_directory("skill_dirs", one) for one in skill_dirs]
         if not isinstance(include_builtin, bool):
             raise SetupError(f"include_builtin must be True or False, got {include_builtin!r}.")
+        self._kept = None if cache_dir is None else kept.Kept(_directory("cache_dir", cache_dir))
         self.problems: list[Problem] = []
         self._skills: dict[str, Skill] = {}
         self._active: list[str] = []
@@ -226,7 +239,7 @@ class SkillRegistry:
 
     def _ranked(self, query: str) -> Sequence[Match]:
         documents: Sequence[SkillDocument] = [skill.document for skill in self._on()]
-        return rank(query, documents)
+        return rank(query, documents, self._kept)
 
 
 SkillsRegistry = SkillRegistry

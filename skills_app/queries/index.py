@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 
 from agents.kernel.lazy_modules import lazy_modules
 from skills_app.library.pinned import PinnedSkill
+from skills_app.library.search.analysis import ANALYSIS
 from skills_app.library.search.document import (
     NO_VECTOR,
     SkillDocument,
@@ -28,7 +29,6 @@ from skills_app.library.search.tokens import fold
 from skills_app.library.search.triggers import Message, matching
 from skills_app.models import Skill, SkillIndexEntry, SkillVersion
 from skills_app.queries.stored import (
-    ANALYSIS,
     RankedVersion,
     rank_pinned,
     rank_versions,

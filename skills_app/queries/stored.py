@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from skills_app.library.package import Head
 from skills_app.library.pinned import PinnedSkill
 from skills_app.library.read import body_of
+from skills_app.library.search.analysis import ANALYSIS
 from skills_app.library.search.document import (
     Analysed,
     SkillDocument,
@@ -17,15 +17,8 @@ from skills_app.library.search.document import (
     document_of,
     loaded,
 )
-from skills_app.library.search.query import TABLE
 from skills_app.library.search.ranking import FEW, scores
-from skills_app.library.search.tokens import FAMILIES, STOP_WORDS
 from skills_app.models import SkillFile, SkillIndexEntry, SkillVersion
-
-ANALYSIS = hashlib.sha256(
-    b"3" + FAMILIES.read_bytes() + STOP_WORDS.read_bytes() + TABLE.read_bytes()
-).hexdigest()[:16]
-"""Changes with the analysis of a text: 3 is the version of the code and of the language model."""
 
 
 @dataclass(frozen=True, slots=True)

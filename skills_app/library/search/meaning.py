@@ -18,6 +18,8 @@ WEIGHTS = Path(__file__).with_name("meaning.npz")
 SKILL_PIECES, REQUEST_PIECES = 40, 64
 """How many word pieces are read. More of a skill's description does not find it more often."""
 BATCH = 16
+SIZE = 384
+"""The bytes of a vector."""
 MOST_KNOWN = 10_000
 """The vectors that a process keeps."""
 
@@ -36,6 +38,22 @@ def vectors_of(texts: Sequence[str]) -> list[bytes]:
 
 
 _known: dict[str, bytes] = {}
+
+
+def known(text: str) -> bytes | None:
+    """Return the vector of a text that this process knows."""
+    return _known.get(text)
+
+
+def remember(text: str, vector: bytes) -> None:
+    """Know the vector of a text from elsewhere.
+
+    Raises `ValueError` if it cannot be a vector.
+    """
+    if len(vector) != SIZE:
+        raise ValueError(f"a vector has {SIZE} bytes, not {len(vector)}")
+    if len(_known) < MOST_KNOWN:
+        _known[text] = vector
 
 
 def nearness(request: str, vectors: Sequence[bytes]) -> list[float]:

@@ -10,11 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from agents.kernel.lazy_modules import lazy_modules
 from skills_app.library.search.document import Analysed, SkillDocument, analyse
 from skills_app.library.search.query import Query, nearness, read_query
 from skills_app.library.search.triggers import matching
+
+if TYPE_CHECKING:
+    from skills_app.library.search.kept import Kept
 
 with lazy_modules:
     # numpy and the weights take 0.2 s.
@@ -59,9 +63,18 @@ class Match:
     score: float
 
 
-def rank(query: str, documents: Sequence[SkillDocument]) -> list[Match]:
-    """Return all documents, best first; ties by priority (high first), then by name."""
-    scored = list(zip(documents, scores(query, [*map(analyse, documents)]), strict=True))
+def rank(query: str, documents: Sequence[SkillDocument], kept: Kept | None = None) -> list[Match]:
+    """Return all documents, best first; ties by priority (high first), then by name.
+
+    More than FEW documents are read from `kept`, and written to it.
+    """
+    if kept is None or len(documents) <= FEW:
+        found = scores(query, [*map(analyse, documents)])
+    else:
+        skills = kept.analysed(documents)
+        found = scores(query, skills)
+        kept.keep(documents, skills)
+    scored = list(zip(documents, found, strict=True))
     scored.sort(key=lambda pair: (-pair[1], -pair[0].priority, pair[0].name))
     return [Match(document.name, points) for document, points in scored]
 
