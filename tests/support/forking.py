@@ -198,7 +198,9 @@ def _read(pipe: IO[str], told: list[str], at: int) -> None:
 def _parent(kind: str) -> str:
     """Return the address of the parent of that kind. The first call of a run starts it."""
     owner = int(os.environ[process_guard.CONTROLLER])
-    directory = shared_directory() / f"forking-{owner}"
+    controller = process_guard.look_up(owner)
+    assert controller, "the run's controller has ended"
+    directory = shared_directory() / f"forking-{owner}-{controller.began}"
     directory.mkdir(mode=0o700, exist_ok=True)
     address = directory / kind.rpartition(".")[2]
     with alone("forking"):
