@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from tests.support import process_guard
+from tests.support.forked_site import Talking
 from tests.support.hang import HANG
 from tests.support.isolation import Scheduling
 from tests.support.runs import wait_until
@@ -26,6 +27,7 @@ FORK_AND_DIE = """
 import os, signal, sys, time
 from pathlib import Path
 from tests.support import process_guard
+from tests.support.forked_site import Talking
 
 guard_is_at_work = Path(sys.argv[1])
 
@@ -161,6 +163,32 @@ def test_a_process_that_was_forked_just_before_the_death_is_killed(tmp_path: Pat
     )
     wait_until(guard_is_at_work.exists, "the work of the guard")
     wait_until(lambda: not process_guard.family(token), "the end of the forked process")
+
+
+def test_a_forked_process_has_the_token_of_the_process_that_asked_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its parent serves all processes of the run, in its own session."""
+    own, other = process_guard.token(), secrets.token_hex(8)
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "velproject.settings"}
+    first = Talking("writer", environment)
+    try:
+        monkeypatch.setenv(process_guard.VARIABLE, other)
+        second = Talking("writer", environment)
+        try:
+            tokens = [
+                (process_guard.carries(pid, own), process_guard.carries(pid, other))
+                for pid in (first.pid, second.pid)
+            ]
+            assert tokens == [(True, False), (False, True)]
+            processes = [process_guard.look_up(each.pid) for each in (first, second)]
+            (parent,) = {process.parent for process in processes if process}
+            assert process_guard.look_up(parent).session == parent
+            assert not process_guard.carries(parent, other)
+        finally:
+            second.close(HANG)
+    finally:
+        first.close(HANG)
 
 
 @pytest.mark.postgresql

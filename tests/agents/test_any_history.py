@@ -376,7 +376,7 @@ def tell_histories(count: int, steps: int) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_any_history_leaves_the_rows_in_order() -> None:
-    tell_histories(9, 60)
+    tell_histories(5, 60)
 
 
 @pytest.mark.storm

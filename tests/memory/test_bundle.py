@@ -16,7 +16,6 @@ from agents.services.agent_definitions.actions import save_agent
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from memory.actions.bundle import carry_out_import, export_memory, plan_import
 from memory.actions.changes import write_file
-from memory.limits import MAX_FILES
 from memory.models import MemoryFile, MemoryRevision
 from memory.queries.files import list_memory_entries, memory_revisions, memory_state
 from skills_app.models import SkillVersion
@@ -111,14 +110,18 @@ def test_an_import_adds_and_changes_and_deletes_nothing(user: User, tmp_path: Pa
     assert not plan_import(target, tmp_path / "out").files
 
 
-def test_the_files_of_an_import_are_checked_together(user: User, tmp_path: Path) -> None:
+def test_the_files_of_an_import_are_checked_together(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 20
+    monkeypatch.setattr("memory.actions.edits.MAX_FILES", most)
     agent = make_agent(user)
     remembered(agent, only="one")
     knowledge = tmp_path / "in" / "knowledge"
     (knowledge / "notes").mkdir(parents=True)
-    for number in range(MAX_FILES - 1):
+    for number in range(most - 1):
         (knowledge / f"{number}.md").write_text("x")
-    assert len(plan_import(agent, tmp_path / "in").files) == MAX_FILES - 1
+    assert len(plan_import(agent, tmp_path / "in").files) == most - 1
     (knowledge / "last.md").write_text("x")
     with pytest.raises(InvalidRequest, match="no room for knowledge/last"):
         plan_import(agent, tmp_path / "in")

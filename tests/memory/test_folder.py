@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory.folder import InvalidFolder, read_folder, write_folder
-from memory.limits import MAX_FILE_BYTES, MAX_FILES
+from memory.limits import MAX_FILE_BYTES
 from memory.paths import MAX_DEPTH, InvalidPath
 
 FILES = {"AGENTS.md": "You count.\r\n", "knowledge/a/b.md": "\ufeffä\n", "skills/x.md": "x"}
@@ -143,9 +143,12 @@ def test_names_that_differ_only_in_case_are_refused(folder: Path) -> None:
         read_folder(folder)
 
 
-def test_too_many_files_and_too_many_directories(folder: Path) -> None:
-    for number in range(MAX_FILES + 1):
+def test_too_many_files_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory.folder.MAX_FILES", 3)
+    for number in range(3):
         (folder / f"knowledge/{number}.md").touch()
+    assert len(read_folder(folder).files) == 3
+    (folder / "knowledge/3.md").touch()
     with pytest.raises(InvalidFolder, match="more than"):
         read_folder(folder)
 

@@ -135,12 +135,12 @@ def test_a_tree_that_takes_long_to_count_is_watched_too(
     old = workspace_in(place).root / "workspace/old"
     limited(place, True, files=None).execute_python(
         "import os\nos.mkdir('old')\n"
-        "for n in range(8_000): os.close(os.open(f'old/{n}', os.O_CREAT))"
+        "for n in range(2_000): os.close(os.open(f'old/{n}', os.O_CREAT))"
     )
-    assert sum(1 for _ in old.iterdir()) == 8_000
-    box = quota(place, True, files=15_000)
+    assert sum(1 for _ in old.iterdir()) == 2_000
+    box = quota(place, True, files=3_750)
     assert box.execute_python(f"{PREPARE}fill('bomb', 40)\nhold()").exit_code == 137
-    files = "for n in range(9_000): os.close(os.open(f'bomb{n}', os.O_CREAT))"
+    files = "for n in range(2_250): os.close(os.open(f'bomb{n}', os.O_CREAT))"
     assert box.execute_python(f"{PREPARE}{files}\nhold()").exit_code == 137
 
 

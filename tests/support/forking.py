@@ -3,7 +3,8 @@
 A start of Python with Django and Vel costs a second of processor time, and nearly all of it is
 imports. A forked process has its own arguments, environment, directory, descriptors and exit code,
 and reads the settings again. It shares only imported modules with its parent. The parent has
-one thread and no connection to a database.
+one thread and no connection to a database. The pytest processes of a run share the parents, which
+end with the controller of pytest-xdist.
 
 A kind of process is a module with two functions: `import_modules()` runs once in the parent, and
 `run()` is the forked process.
@@ -21,12 +22,10 @@ import json
 import os
 import select
 import selectors
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import termios
 import threading
 from collections.abc import Mapping, Sequence
@@ -38,6 +37,7 @@ from types import TracebackType
 from typing import IO, Any, Literal, NoReturn
 
 from tests.support import process_guard
+from tests.support.shared import alone, shared_directory
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ("PATH", "HOME", "LANG", process_guard.VARIABLE)
@@ -89,6 +89,7 @@ class Forked:
             "cwd": str(cwd),
             "session": session,
             "namespaces_of": namespaces_of,
+            "token": os.environ[process_guard.VARIABLE],
         }
         self._exit_code: int | None = None
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -195,37 +196,40 @@ def _read(pipe: IO[str], told: list[str], at: int) -> None:
 
 @cache
 def _parent(kind: str) -> str:
-    """Return the address of the parent of that kind. The first call starts it."""
-    directory = tempfile.mkdtemp(prefix="vel-forking-", dir="/var/tmp")
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    address = f"{directory}/socket"
-    life, held = os.pipe()  # `held` is closed when this process ends in any way
+    """Return the address of the parent of that kind. The first call of a run starts it."""
+    owner = int(os.environ[process_guard.CONTROLLER])
+    controller = process_guard.look_up(owner)
+    assert controller, "the run's controller has ended"
+    directory = shared_directory() / f"forking-{owner}-{controller.began}"
+    directory.mkdir(mode=0o700, exist_ok=True)
+    address = directory / kind.rpartition(".")[2]
+    with alone("forking"):
+        if not address.exists():
+            _start_parent(kind, address, owner)
+    return str(address)
+
+
+def _start_parent(kind: str, address: Path, owner: int) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-        listening.bind(address)
+        listening.bind(str(address))
         listening.listen(64)
+        life = os.pidfd_open(owner)
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-        parent = subprocess.Popen(
+        parent = process_guard.start_for_run(
             [sys.executable, "-P", "-m", __name__, kind, str(listening.fileno()), str(life)],
             pass_fds=[listening.fileno(), life],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            cwd=directory,
+            cwd=address.parent,
             env={
                 **kept,
                 "PYTHONPATH": str(ROOT),
-                "VEL_DATA_DIR": directory,
+                "VEL_DATA_DIR": str(address.parent),
                 "VEL_SECRET_KEY": "only-while-modules-are-imported-0123456789-abcdefghijklmnop",
             },
         )
-    os.close(life)
+        os.close(life)
     process_guard.share(parent.pid)
-
-    def end() -> None:
-        os.close(held)
-        parent.wait()
-
-    atexit.register(end)
-    return address
 
 
 # The parent ------------------------------------------------------------------------------------
@@ -273,7 +277,7 @@ def _check_that_nothing_is_shared() -> None:
 
 
 def _serve(listening: socket.socket, life: int) -> bool:
-    """Fork a process for each request until the other end of `life` is closed.
+    """Fork a process for each request until the process of the pidfd `life` ends.
 
     Return True in a forked process, and do not return in the parent.
     """
@@ -341,6 +345,7 @@ def _become(request: dict[str, Any], descriptors: Sequence[int]) -> None:
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
     os.environ.clear()
     os.environ.update(request["environment"])
+    process_guard.carry(request["token"])
     if request["namespaces_of"] is not None:
         join_namespaces(request["namespaces_of"])
     os.chdir(request["cwd"])

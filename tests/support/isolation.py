@@ -62,6 +62,8 @@ _limit = pytest.StashKey[float]()
 def pytest_configure(config: pytest.Config) -> None:
     _State.stacks = os.dup(2)
     process_guard.start()
+    if not hasattr(config, "workerinput"):
+        os.environ[process_guard.CONTROLLER] = str(os.getpid())
     process_guard.show_problems(_State.stacks)
     _State.seen = process_guard.all_pids()
 

@@ -9,11 +9,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from agents.kernel.lazy_modules import lazy_modules
 from tests.support.messages_script import Fault, Turn
 from tests.support.messages_stream import Reply
 from tests.support.messages_validation import Refused
-from tests.support.openai_chat_rules import check_request
 from tests.support.openai_server import OpenAIServer, cut, sse_data
+
+with lazy_modules:
+    # openai takes 0.5 s, and each pytest process imports this module when it collects the tests.
+    from tests.support import openai_chat_rules as rules
 
 FINISH = {"max_tokens": "length", "tool_use": "tool_calls", "refusal": "stop"}
 
@@ -28,7 +32,7 @@ class ChatServer(OpenAIServer):
         self._thoughts: set[str] = set()
 
     def _check(self, parsed: dict[str, Any]) -> None:
-        check_request(parsed)
+        rules.check_request(parsed)
         for index, message in enumerate(parsed["messages"]):
             thought = message.get("reasoning_content")
             if thought is not None and thought not in self._thoughts:

@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from agents.kernel.lazy_modules import lazy_modules
 from tests.support.messages_script import Fault, Request, Turn
 from tests.support.messages_stream import Reply
 from tests.support.messages_validation import Refused
-from tests.support.openai_responses_rules import check_request
 from tests.support.openai_server import OpenAIServer, cut, sse_data
+
+with lazy_modules:
+    # openai takes 0.5 s, and each pytest process imports this module when it collects the tests.
+    from tests.support import openai_responses_rules as rules
 
 
 class ResponsesRequest(Request):
@@ -44,7 +48,7 @@ class ResponsesServer(OpenAIServer):
         return ResponsesRequest(number, headers, body)
 
     def _check(self, parsed: dict[str, Any]) -> None:
-        check_request(parsed)
+        rules.check_request(parsed)
         for item in parsed["input"]:
             if item.get("type") != "reasoning":
                 continue

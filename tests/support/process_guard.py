@@ -33,6 +33,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 VARIABLE = "VEL_TEST_RUN"
+CONTROLLER = "VEL_TEST_CONTROLLER"
+"""The variable with the number of the process that started the pytest processes of a run."""
+_ENV_START = 47
+"""The place of `env_start` in /proc/self/stat, counted from the state of the process."""
+_ROOM = 16 * 17
+"""The number of characters of the tokens that a process can `carry`."""
 
 
 class Process(NamedTuple):
@@ -144,6 +150,8 @@ class _State:
     token = ""
     channel: socket.socket
     reported: list[Process] = []
+    for_run: list[subprocess.Popen[bytes]] = []
+    """Processes of `start_for_run`. Python warns about a process whose object is freed."""
 
 
 _start_process = subprocess.Popen.__init__
@@ -168,7 +176,9 @@ def start() -> None:
     its_end.close()
     os.environ[VARIABLE] = ":".join(filter(None, (os.environ.get(VARIABLE), _State.token)))
     if first:
-        sys.addaudithook(_report_directory)
+        import tempfile  # not in the guard
+
+        tempfile._sys = _Sys()  # type: ignore[attr-defined]
         os.register_at_fork(after_in_child=_report_fork)
         subprocess.Popen.__init__ = _popen  # type: ignore[method-assign]
 
@@ -199,6 +209,37 @@ def share(pid: int) -> None:
         shared.add(process)
 
 
+def start_for_run(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process in its own session that serves all processes of the run, and ends with them.
+
+    The guard of this process does not kill it, unless this is the run's controller. Processes that
+    it forks can `carry` the token of another process.
+    """
+    tokens = os.environ[VARIABLE].split(":")
+    if os.environ[CONTROLLER] != str(os.getpid()):
+        tokens.remove(_State.token)
+    options["env"] = {**options["env"], VARIABLE: ":".join(tokens).ljust(_ROOM, ":")}
+    process: subprocess.Popen[bytes] = subprocess.Popen.__new__(subprocess.Popen)
+    _start_process(process, command, start_new_session=True, **options)
+    _State.for_run.append(process)
+    return process
+
+
+def carry(tokens: str) -> None:
+    """Let the environment of this forked process, which `carries` reads, have other tokens.
+
+    The kernel shows the memory of the environment with which the program was started. The process
+    must be forked from one of `start_for_run`.
+    """
+    import ctypes  # the guard needs neither this module nor the time of its import
+
+    shown = Path("/proc/self/environ").read_bytes()
+    place = (b"\0" + shown).index(f"\0{VARIABLE}=".encode()) + len(VARIABLE) + 1
+    assert len(tokens) <= _ROOM == shown.index(b"\0", place) - place
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    ctypes.memmove(int(fields[_ENV_START]) + place, tokens.ljust(_ROOM, ":").encode(), _ROOM)
+
+
 def token() -> str:
     return _State.token
 
@@ -216,9 +257,20 @@ def show_problems(fd: int) -> None:
     _tell(fd, stderr=True)
 
 
-def _report_directory(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "tempfile.mkdtemp":  # it does not exist yet
-        _tell(remove=os.path.abspath(arguments[0]))
+class _Sys:
+    """The module sys for tempfile, which announces a directory before it creates it.
+
+    An audit hook would be called for all other events, too, such as each opened file: that is a
+    twentieth of the time of pytest's collection.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys, name)
+
+    def audit(self, event: str, *arguments: Any) -> None:
+        sys.audit(event, *arguments)
+        if event == "tempfile.mkdtemp":
+            _tell(remove=os.path.abspath(arguments[0]))
 
 
 def _report_fork() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from django.test import override_settings
@@ -15,6 +16,7 @@ from agents.models import Run
 from agents.services.demo import read_demo_outputs
 from sandbox.errors import SandboxUnavailable
 from tests.agents.demo.played import play_at_once
+from tests.agents.demo.test_chart import check_that_it_can_be_read
 from tests.sandbox.places import reachable_directory
 from tests.support.wheels import NO_INDEX
 from tests.velproject.in_process import call
@@ -36,6 +38,11 @@ def test_it_copies_the_report_and_the_chart_and_prints_their_paths(
     assert "I am the offline scripted model" in shown.out
     for name in PLAIN.outputs:
         assert str(output / name) in shown.err
+    # Here, because a demo takes seconds.
+    report = made["report.md"].decode()
+    for words in ("offline scripted model", "no language model", "](chart.svg)"):
+        assert words in report
+    check_that_it_can_be_read(ElementTree.fromstring(made["chart.svg"]))
 
 
 def test_it_fails_when_the_files_did_not_come_to_be(

@@ -129,9 +129,3 @@ def read_what_it_is_about(reader: Reader, weather: Weather) -> None:
         " julianday(max(date)) - julianday(min(date)) + 1 - count(DISTINCT date) FROM days"
     )
     reader.cross_out(f"{days:,} days from {first} to\n  {last}, {missing:.0f} dates missing")
-
-
-def test_the_report_states_that_no_language_model_wrote_it(reader: Reader) -> None:
-    assert "offline scripted model" in reader.report
-    assert "no language model" in reader.report
-    assert "](chart.svg)" in reader.report

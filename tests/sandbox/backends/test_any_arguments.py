@@ -43,7 +43,7 @@ def strings(value: object) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", sorted(SUBJECTS))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(made=st.lists(calls, max_size=12))
 def test_any_call_returns_clean_json(name: str, made: list[tuple[str, tuple[object, ...]]]) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -74,7 +74,7 @@ def by_the_reference(text: str) -> str:
 
 
 @given(HEADS)
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_an_exported_head_is_read_back_unchanged(head: Head) -> None:
     text = head_text(head) + BODY
     fields, body = read_skill(text)

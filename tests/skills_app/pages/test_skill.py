@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,12 +201,16 @@ def test_only_posts_of_the_forms_are_accepted(olga: Client) -> None:
     assert Client().post(url, {"action": "delete"}).status_code == 302
 
 
-def test_a_package_of_many_files_makes_no_endless_page(olga: Client, tmp_path: Path) -> None:
-    many: dict[str, str | bytes] = {f"data/{number:03}.txt": "x\n" * 200 for number in range(150)}
+def test_a_package_of_many_files_makes_no_endless_page(
+    olga: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skills_app.pages.skill.COMPARED_FILES", 10)
+    monkeypatch.setattr("skills_app.queries.comparison.ALL_LINES", 1_500)
+    many: dict[str, str | bytes] = {f"data/{number:03}.txt": "x\n" * 200 for number in range(15)}
     skill = bring().version.skill
     bring(many)
     compared = page(olga, skill, "?version=2&compare=1")
-    assert "50 more changed files are not shown here" in compared
-    assert "151 files" in compared
+    assert "5 more changed files are not shown here" in compared
+    assert "16 files" in compared
     assert "the limit of this page is reached" in compared
-    assert compared.count('class="diff-row') < 15_100
+    assert compared.count('class="diff-row') < 1_600

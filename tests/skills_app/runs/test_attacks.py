@@ -211,21 +211,34 @@ def test_a_parked_run_returns_without_skills_in_quarantine(tmp_path: Path) -> No
     assert "Count them" in of_peas
 
 
-def test_two_hundred_skills_in_one_run(tmp_path: Path) -> None:
-    directory = tmp_path / "skills"
-    for number in range(200):
-        write_skill(directory, f"skill-{number}", body=f"Number {number}. " + "x" * 2000)
-    calls = [call("load_skill", name=f"skill-{number}") for number in range(200)]
+def loading(place: Path, count: int) -> tuple[Run, float]:
+    """Load as many skills in one run. Return the run and the processor time in seconds."""
+    for number in range(count):
+        write_skill(place / "skills", f"skill-{number}", body=f"Number {number}. " + "x" * 6000)
+    calls = [call("load_skill", name=f"skill-{number}") for number in range(count)]
+    user = make_user(f"with-{count}")
+    model = script_file(place, [{"tool_calls": calls}, {"text": "Done."}])
+    make_agent(user, slug=f"with-{count}", model=model, skill_mode="system_prompt")
+    run = start_run(user, agent=f"with-{count}", skill_directories=(str(place / "skills"),))
     began = time.process_time()
-    run = drive_to_end(start(tmp_path, calls, directory=directory, skill_mode="system_prompt"))
+    run = drive_to_end(run)
+    took = time.process_time() - began
     assert run.status == "completed"
-    assert time.process_time() - began < 10  # about 2 s
-    assert ActiveSkill.objects.count() == 200
+    return run, took
+
+
+def test_a_hundred_skills_in_one_run_take_about_four_times_as_long_as_25(tmp_path: Path) -> None:
+    for name in ("few", "many"):
+        (tmp_path / name).mkdir()
+    _, short = loading(tmp_path / "few", 25)
+    run, long = loading(tmp_path / "many", 100)
+    assert long < 10 * short  # if the work were quadratic: 16 times
+    assert ActiveSkill.objects.count() == 25 + 100
     epoch = run.thread.epochs.order_by("number").last()
     assert epoch is not None
     # All loaded skills are named. Together they may only be as long as a single skill.
     assert len(epoch.head["system"].encode()) < 140_000
-    assert "# Skill: skill-199 (local)" in epoch.head["system"]
+    assert "# Skill: skill-99 (local)" in epoch.head["system"]
 
 
 def stored(tmp_path: Path, count: int, files: int = 0) -> list[PinnedSkill]:

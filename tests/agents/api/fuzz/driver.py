@@ -10,9 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-import schemathesis
-from schemathesis.engine import events, from_schema
-
 from tests.support.two_people import Somebody
 
 API = "/api/v1"
@@ -71,6 +68,9 @@ def fuzz(
     checks: tuple[str, ...] = CHECKS,
 ) -> Report:
     """Test the operations that `only` accepts, and report the results."""
+    import schemathesis  # 0.2 s, which the collection of the tests need not take
+    from schemathesis.engine import from_schema
+
     mark_of_bob = people[1].mark
 
     def nothing_of_bob(ctx: Any, response: Any, case: Any) -> None:
@@ -148,6 +148,8 @@ def _is_negative(case: Any) -> bool:
 
 
 def _report(stream: Iterator[Any]) -> Report:
+    from schemathesis.engine import events
+
     report = Report()
     for event in stream:
         if isinstance(event, events.ScenarioFinished):
