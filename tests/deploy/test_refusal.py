@@ -1,6 +1,7 @@
 """In a container that prevents the sandbox, Vel runs no command and names the remedy.
 
 `unshare` makes what the default flags of containers make: no user namespaces, or a masked /proc.
+Only for root are the programs of the system still trusted there: they belong to the mapped account.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 
 from tests.docs_tools.blocks import ROOT
 
-pytestmark = pytest.mark.bubblewrap
+pytestmark = [pytest.mark.bubblewrap, pytest.mark.root]
 
 MASKED = "mount -t tmpfs none /proc/fs"
 """Container runtimes hide parts of /proc in this way."""
