@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -11,6 +12,7 @@ from agents.sdk.environment.places import data_dir, make_private_directory, secr
 from agents.settings.data import database
 
 __all__ = [
+    "channel_layers",
     "data_dir",
     "database",
     "mail_server",
@@ -20,6 +22,36 @@ __all__ = [
 ]
 
 _MAIL_PORTS = {"smtp": 25, "submission": 587, "smtps": 465}
+_REDIS_SECONDS = 20.0
+"""Longer than the 5 s that channels-redis waits for a message. The default of redis is as long as
+the wait, so that each idle consumer would fail.
+"""
+
+
+def channel_layers(url: str) -> dict[str, Any]:
+    """Return Django Channels' CHANNEL_LAYERS for the Redis at `url`; in memory for an empty URL.
+
+    Accepts `redis://:password@host:port/0`, the same with `rediss` (TLS), and `unix:///socket`.
+    """
+    if not url:
+        return {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    parts = urlsplit(url)
+    is_network = parts.scheme in ("redis", "rediss") and bool(parts.hostname)
+    if not is_network and not (parts.scheme == "unix" and len(parts.path) > 1):
+        raise ImproperlyConfigured(
+            "Invalid VEL_REDIS_URL. Expected redis://:password@host:port/0, rediss:// for TLS, "
+            "or unix:///socket."
+        )
+    if find_spec("channels_redis") is None:
+        raise ImproperlyConfigured(
+            "VEL_REDIS_URL needs the package channels-redis: pip install 'vel[redis]', or unset it."
+        )
+    return {
+        "default": {
+            "BACKEND": "channels_redis.core.RedisChannelLayer",
+            "CONFIG": {"hosts": [{"address": url, "socket_timeout": _REDIS_SECONDS}]},
+        }
+    }
 
 
 def storages(url: str) -> dict[str, Any]:

@@ -76,6 +76,9 @@ class ServerSettings(FeatureSettings):
     ([limits](limits.md#connections-of-the-web-server))."""
     STORAGE_URL: Annotated[str, About(is_secret=True)] = ""
     """The storage that several machines share ([scaling](../operations/scaling.md)): `s3://…` or `file:///…`."""
+    REDIS_URL: Annotated[str, About(is_secret=True, default="memory of each process")] = ""
+    """The channel layer for [apps of your own](../operations/deploy.md#redis):
+    `redis://:password@host:port/0`. Vel itself uses no Redis."""
     EMAIL_URL: Annotated[
         str,
         About(variables=("EMAIL_URL",), is_secret=True, default="port 25 of this machine"),

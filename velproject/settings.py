@@ -137,8 +137,8 @@ CORS_EXPOSE_HEADERS = [
     "x-vercel-ai-ui-message-stream",
 ]
 
-# All state is in the database, so memory of one process is enough for Channels' messages.
-CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+# Vel sends no messages through it: all state is in the database. Apps of VEL_APPS may use it.
+CHANNEL_LAYERS = env.channel_layers(_SERVER.REDIS_URL)
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

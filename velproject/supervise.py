@@ -19,13 +19,14 @@ from agents.doors.cli.errors import INTERRUPTED
 from velproject.child import imports_without_collection, set_up_without_admin
 
 
-def become_supervisor(bound: socket.socket, grace: float) -> NoReturn:
+def become_supervisor(bound: socket.socket, grace: float, *, with_workers: bool = True) -> NoReturn:
     """Replace this process by the supervisor. `bound` is the listening socket to use.
 
     The environment stays. Raises `OSError` if the interpreter cannot be started again.
     """
     bound.set_inheritable(True)
     options = ["--listen-fd", str(bound.fileno()), "--grace", str(grace)]
+    options += [] if with_workers else ["--no-workers"]
     sys.stdout.flush()
     sys.stderr.flush()
     command = [sys.executable, "-P", "-m", "velproject.supervise", *options]
@@ -37,12 +38,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="velproject.supervise")
     parser.add_argument("--listen-fd", type=int, required=True)
     parser.add_argument("--grace", type=float, required=True)
+    parser.add_argument("--no-workers", action="store_true")
     arguments = parser.parse_args()
     try:
         with imports_without_collection():
             set_up_without_admin()
         supervise = import_module("velproject.up").supervise
-        asyncio.run(supervise(arguments.listen_fd, arguments.grace))
+        with_workers = not arguments.no_workers
+        asyncio.run(supervise(arguments.listen_fd, arguments.grace, with_workers=with_workers))
     except KeyboardInterrupt:  # before it handles signals: no child has been started
         return INTERRUPTED
     return 0

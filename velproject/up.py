@@ -351,7 +351,7 @@ class Supervisor:
         say("stopped" if clean else "stopped; killed processes that did not end in time")
 
 
-async def supervise(listen_fd: int, grace: float) -> None:
+async def supervise(listen_fd: int, grace: float, *, with_workers: bool = True) -> None:
     """Start the web server, on a listening socket, and the workers; run until a signal to stop."""
     # Nothing is ever written to the pipe. Its end tells the children that this process has ended.
     life_read, life_write = os.pipe()
@@ -368,7 +368,10 @@ async def supervise(listen_fd: int, grace: float) -> None:
         on_death=settle_dead_cluster,
     )
     supervisor = Supervisor(
-        [web, workers], grace=grace, read_due=read_due_work, restart_on_stall=workers
+        [web, workers] if with_workers else [web],
+        grace=grace,
+        read_due=read_due_work,
+        restart_on_stall=workers if with_workers else None,
     )
     await supervisor.run()
     os.close(life_write)

@@ -292,9 +292,13 @@ def _likely_fix() -> str:
             f"a profile: " + _set_for_good("kernel.apparmor_restrict_unprivileged_userns", "0")
         )
     return (
-        "Inside a container, the container must allow user namespaces and mounts of /proc "
-        "(Docker: `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`) "
-        "and, for a worker that is root, CAP_SETUID and CAP_SETGID."
+        "In a container, user namespaces and a new /proc must be allowed: start it with "
+        "`--security-opt seccomp=seccomp.json --security-opt systempaths=unconfined` (Docker; with "
+        "AppArmor also `--security-opt apparmor=unconfined`) or `--security-opt "
+        "seccomp=seccomp.json --security-opt 'unmask=/proc/*'` (Podman). The file is "
+        "deploy/seccomp.json of Vel. Without it, use seccomp=unconfined. The page "
+        "docs/operations/containers.md explains the flags. If Vel is root in the container, it "
+        "also needs CAP_SETUID and CAP_SETGID."
     )
 
 

@@ -33,8 +33,9 @@ class Up:
 
     def __init__(self, vel: Vel, *arguments: str) -> None:
         self.vel = vel
+        workers = () if "--no-workers" in arguments else ("--workers", "1")
         self.process = vel.start(
-            *("up", "--port", "0", "--workers", "1", *arguments), VEL_SCRIPTS_DIR=str(vel.data)
+            *("up", "--port", "0", *workers, *arguments), VEL_SCRIPTS_DIR=str(vel.data)
         )
         self.said = ""
         self.killed: set[str] = set()
@@ -187,6 +188,22 @@ def test_a_second_server_on_the_same_port_gets_a_message(up: Up) -> None:
     assert second.returncode == 1
     (line,) = second.stderr.splitlines()
     assert f"Port {up.port} of 127.0.0.1 is in use" in line
+
+
+def test_without_workers_only_the_web_server_runs() -> None:
+    with new_vel() as vel, running(vel, "--no-workers") as up:
+        assert up.page("/healthz") == 200
+        children = children_of(up.process.pid)
+        assert children == [up.main_of("web")]
+        up.process.terminate()
+        assert up.process.wait(DEADLINE) == 0
+
+
+def test_a_number_of_workers_and_no_workers_are_refused_together() -> None:
+    with new_vel() as vel:
+        refused = vel("up", "--workers", "2", "--no-workers")
+    assert refused.returncode != 0
+    assert "--workers and --no-workers exclude each other" in refused.stderr
 
 
 @pytest.mark.parametrize("role", ["web", "workers"])

@@ -21,8 +21,7 @@ with late_imports:
     from django.db import connection
 
     from agents.services.demo import ensure_demo_agent
-    from sandbox.linux.probe import check_host
-    from velproject.cli.commands.machines.safe import refuse_unsafe
+    from velproject.cli.commands.machines.safe import announce_sandbox, refuse_unsafe
     from velproject.supervise import become_supervisor
     from velproject.up import listen, say
 
@@ -34,6 +33,9 @@ _EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104  # compared with, not liste
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
 @workers_option
 @click.option(
+    "--no-workers", is_flag=True, help="Start only the web server. `vel worker` executes the runs."
+)
+@click.option(
     "--grace",
     type=click.FloatRange(0, 3600),
     default=30.0,
@@ -41,8 +43,12 @@ _EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104  # compared with, not liste
     help="Seconds that runs have to stop when Vel stops.",
 )
 @persist_option
-def up(host: str, port: int, workers: int | None, grace: float, persist: Path | None) -> None:
+def up(
+    host: str, port: int, workers: int | None, no_workers: bool, grace: float, persist: Path | None
+) -> None:
     """Update the database, then run the web server and the workers until Ctrl-C or SIGTERM."""
+    if workers is not None and no_workers:
+        raise click.UsageError("--workers and --no-workers exclude each other: use one of them.")
     if workers is not None:
         os.environ["VEL_WORKERS"] = str(workers)  # the settings read it
     with database(persist, log_level="INFO", settings=SETTINGS):
@@ -54,7 +60,7 @@ def up(host: str, port: int, workers: int | None, grace: float, persist: Path | 
             announce(host, port)
             if not os.environ.get("VEL_PUBLIC_URL", "").strip():
                 os.environ["VEL_PUBLIC_URL"] = local_url(host, port)  # for web and workers
-            become_supervisor(bound, grace)
+            become_supervisor(bound, grace, with_workers=not no_workers)
 
 
 FIRST_PASSED_FD = 3
@@ -110,6 +116,5 @@ def announce(host: str, port: int) -> None:
     say(f"{url_of(host, port)}/  (press Ctrl-C to stop)")
     if not get_user_model().objects.filter(is_superuser=True, is_active=True).exists():
         say("no administrator yet; create one: vel user create NAME --admin")
-    for problem in check_host().problems:
-        say(f"no sandbox, so agents cannot run commands: {problem}")
+    announce_sandbox()
     connection.close()

@@ -14,7 +14,7 @@ from velproject.child import SETTINGS
 
 with late_imports:
     from velproject.child import run_workers
-    from velproject.cli.commands.machines.safe import refuse_unsafe
+    from velproject.cli.commands.machines.safe import announce_sandbox, refuse_unsafe
 
 workers_option = click.option(
     "--workers", type=click.IntRange(1, 64), help="Worker processes [default: VEL_WORKERS, or 2]"
@@ -30,4 +30,5 @@ def worker(workers: int | None, persist: Path | None) -> None:
         os.environ["VEL_WORKERS"] = str(workers)  # the settings read it
     with database(persist, log_level="INFO", settings=SETTINGS):
         refuse_unsafe()
+        announce_sandbox()
         run_workers()
