@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,15 @@ from agents.doors.cli.options import json_option, persist_option
 from agents.doors.cli.terminal import one_line
 
 with late_imports:
-    from agents.features.operations.backups.create import create_backup
+    from agents.features.operations.backups.create import Made, create_backup
     from agents.features.operations.backups.errors import BackupRefused
     from agents.features.operations.backups.keys import passphrase_from
     from agents.features.operations.backups.listing import list_backups
     from agents.features.operations.backups.opening import open_backup
-    from agents.features.operations.backups.places import open_repository
+    from agents.features.operations.backups.places import keep_of, open_repository
+    from agents.features.operations.backups.prune import Pruned, delete_backups, prune_backups
     from agents.features.operations.backups.restore import restore_backup
+    from agents.features.operations.backups.status import note_failure, note_success
     from agents.features.operations.backups.verify import verify_backup
 
 _PLACE = "A directory, or s3://bucket/prefix. By default VEL_BACKUP_TO."
@@ -104,7 +106,7 @@ def create(
         if passphrase_file is not None and not include_keys:
             raise CliError("--passphrase-file needs --include-keys.")
         passphrase = _passphrase(passphrase_file, ask=True, confirm=True) if include_keys else None
-        made = create_backup(open_repository(place), passphrase=passphrase, say=_say)
+        made = _noted(place, passphrase)
         for note in made.notes:
             _say(note)
         manifest = made.manifest
@@ -128,6 +130,19 @@ def create(
         print(f"New in the storage: {made.new_objects:,} objects with {made.new_bytes:,} bytes.")
         if manifest.keys is None:
             print("The keys are not in it. Keep a copy of the secret key, or use --include-keys.")
+
+
+def _noted(place: str, passphrase: str | None) -> Made:
+    """Make a backup, and note for `vel doctor` and the metrics whether that worked."""
+    try:
+        repository = open_repository(place)
+        made = create_backup(repository, passphrase=passphrase, say=_say)
+    except Exception as error:
+        with suppress(OSError):  # the reason of the failure is the one to report
+            note_failure(one_line(str(error), 500))
+        raise
+    note_success(made.name, repository.name)
+    return made
 
 
 @backup.command("list", short_help="List the backups.")
@@ -190,6 +205,65 @@ def verify(
             f"The backup {found.name} is complete: {found.files:,} files, {found.rows:,} rows of "
             f"{found.tables} tables. Counts and hashes are equal."
         )
+
+
+def _keep_option(period: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        f"--keep-{period}",
+        type=click.IntRange(min=0),
+        help=f"How many {period} backups stay. By default VEL_BACKUP_KEEP_{period.upper()}.",
+    )
+
+
+@backup.command(short_help="Delete old backups.")
+@_from_option
+@_keep_option("daily")
+@_keep_option("weekly")
+@_keep_option("monthly")
+@click.option("--apply", "is_applied", is_flag=True, help="Delete. Otherwise, only show it.")
+@json_option
+def prune(
+    place: str,
+    keep_daily: int | None,
+    keep_weekly: int | None,
+    keep_monthly: int | None,
+    is_applied: bool,
+    as_json: bool,
+) -> None:
+    """Delete old backups, and objects that no backup needs.
+
+    The last backup of each day, week and month stays, for as many of them as the options say.
+    """
+    with _booted():
+        keep = keep_of(keep_daily, keep_weekly, keep_monthly)
+        done = prune_backups(open_repository(place), keep, apply=is_applied)
+        _show_pruned(done, is_applied=is_applied, as_json=as_json)
+
+
+@backup.command(short_help="Delete certain backups.")
+@click.argument("names", metavar="BACKUP...", nargs=-1, required=True)
+@_from_option
+@json_option
+def delete(names: tuple[str, ...], place: str, as_json: bool) -> None:
+    """Delete certain backups, for example because they contain data that must be erased."""
+    with _booted():
+        done = delete_backups(open_repository(place), names)
+        _show_pruned(done, is_applied=True, as_json=as_json)
+
+
+def _show_pruned(done: Pruned, *, is_applied: bool, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({**asdict(done), "applied": is_applied}))
+        return
+    for name in done.deleted:
+        print(name)
+    verb = "Deleted" if is_applied else "Would delete"
+    print(
+        f"{verb} {len(done.deleted):,} of {len(done.deleted) + len(done.kept):,} backups, and "
+        f"{done.objects:,} objects with {done.bytes:,} bytes."
+    )
+    if not is_applied:
+        print("Nothing was deleted. Add --apply.")
 
 
 @click.command(short_help="Restore a backup.")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from agents.features.operations.backups.errors import BackupRefused
+from agents.features.operations.backups.prune import Keep
 from agents.features.operations.backups.repository import DirectoryRepository, Repository
+from agents.features.operations.backups.s3_repository import open_s3
 from agents.features.operations.backups.settings import BackupSettings
 from agents.settings import DataSettings
 
@@ -22,6 +24,8 @@ def open_repository(place: str) -> Repository:
     place = place or BackupSettings.now().BACKUP_TO
     if not place:
         raise BackupRefused("Name the place of the backups, or set VEL_BACKUP_TO.")
+    if place.startswith("s3://"):
+        return open_s3(place)
     if place.startswith("file://"):
         place = place.removeprefix("file://")
     if "://" in place:
@@ -37,3 +41,13 @@ def open_repository(place: str) -> Repository:
             "another disk."
         )
     return DirectoryRepository(path)
+
+
+def keep_of(daily: int | None, weekly: int | None, monthly: int | None) -> Keep:
+    """Return how many backups stay. None: as the settings say."""
+    settings = BackupSettings.now()
+    return Keep(
+        settings.BACKUP_KEEP_DAILY if daily is None else daily,
+        settings.BACKUP_KEEP_WEEKLY if weekly is None else weekly,
+        settings.BACKUP_KEEP_MONTHLY if monthly is None else monthly,
+    )

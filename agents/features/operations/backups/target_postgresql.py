@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from agents.features.operations.backups.postgresql import PostgresqlServer, load
 from agents.features.operations.backups.review import Reviewed
 from agents.features.operations.database_move.errors import MoveRefused
 from agents.features.operations.database_move.quiet import refuse_active
+from agents.features.operations.database_move.sides import LOCK_SECONDS
 
 _OTHERS = """
 SELECT count(*) FROM pg_stat_activity
@@ -65,7 +67,7 @@ class PostgresqlTarget:
                     raise BackupRefused(str(refused)) from refused
                 finally:
                     connections[DEFAULT_DB_ALIAS].close()
-            if others := _value(connection, _OTHERS):
+            if others := _others(connection):
                 raise BackupRefused(
                     f"{others} other sessions use {self._server.name}. End them, then try again."
                 )
@@ -134,6 +136,14 @@ class PostgresqlTarget:
                 connection.execute(sql.SQL("ALTER SCHEMA {} RENAME TO {}").format(old, schema))
             else:
                 connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+
+
+def _others(connection: psycopg.Connection[tuple[object, ...]]) -> object:
+    """Return the number of other sessions. Waits for those that are just ending."""
+    end = time.monotonic() + LOCK_SECONDS
+    while (found := _value(connection, _OTHERS)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
 
 
 def _value(connection: psycopg.Connection[tuple[object, ...]], query: str) -> object:

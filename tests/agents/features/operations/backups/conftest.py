@@ -10,20 +10,23 @@ from pathlib import Path
 import pytest
 
 from tests.agents.features.operations.backups.installation import Installation
-from tests.velproject.cli.commands.move.conftest import old, template
+from tests.velproject.cli.commands.move.conftest import filled, old, role
 from tests.velproject.cli.commands.move.databases import Old
 from tests.velproject.command import say
+from tests.velproject.conftest import database_url
 
-__all__ = ["installation", "old", "template"]
+__all__ = ["database_url", "installation", "old", "role"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _files(template: Old) -> None:
-    """Let a run write a file, of which Vel takes a snapshot."""
-    write = ("write_file", {"path": "/sandbox/workspace/note.txt", "content": "Grüße 🌱\n"})
-    flags = template.vel.script(say("I write.", write), say("Written."), name="write.json")
-    done = template.vel(*flags, "write")
-    assert done.returncode == 0, done.stderr
+@pytest.fixture(scope="session")
+def template() -> Iterator[Old]:
+    """Fill an installation once, with a run that writes a file. Tests change copies of it."""
+    with filled() as found:
+        write = ("write_file", {"path": "/sandbox/workspace/note.txt", "content": "Grüße 🌱\n"})
+        flags = found.vel.script(say("I write.", write), say("Written."), name="write.json")
+        done = found.vel(*flags, "write")
+        assert done.returncode == 0, done.stderr
+        yield found
 
 
 @pytest.fixture

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from agents.features.operations.backups.manifest import canonical, key_id, signing_key
 from tests.velproject.cli.commands.move.databases import WHOLE, Old
 from tests.velproject.command import Vel
 
@@ -53,6 +56,23 @@ class Installation:
         done = self.restore(vel, *more)
         assert done.returncode == 0, done.stderr
         return vel
+
+    @property
+    def manifest(self) -> Path:
+        """The manifest of the last backup."""
+        return max((self.repository / "snapshots").iterdir())
+
+    def change_manifest(self, change: Callable[[dict[str, Any]], object], key: str = "") -> None:
+        """Change the last manifest, and sign it with `key`. Without a key, keep the signature."""
+        body = json.loads(self.manifest.read_bytes())
+        change(body)
+        if key:
+            del body["signature"]
+            derived = signing_key(key)
+            body["key_id"] = key_id(derived)
+            signature = hmac.new(derived, canonical(body), hashlib.sha256).hexdigest()
+            body["signature"] = signature
+        self.manifest.write_bytes(canonical(body))
 
 
 def line_of(done: subprocess.CompletedProcess[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,9 +22,9 @@ LOOK = ("ls", {"path": "/"})
 WRITE = ("write_file", {"path": "/note.txt", "content": "Grüße 🌱\n"})
 
 
-@pytest.fixture(scope="module")
-def template() -> Iterator[Old]:
-    """Fill a database once: tests change copies of it."""
+@contextmanager
+def filled() -> Iterator[Old]:
+    """Fill a database."""
     directory = Path(tempfile.mkdtemp(prefix="vel-move-", dir="/var/tmp"))
     directory.chmod(0o711)
     try:
@@ -35,6 +36,13 @@ def template() -> Iterator[Old]:
         yield _runs(directory)
     finally:
         shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="module")
+def template() -> Iterator[Old]:
+    """Fill a database once: tests change copies of it."""
+    with filled() as found:
+        yield found
 
 
 @pytest.fixture
