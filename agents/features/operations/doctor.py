@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from agents.features.operations.backups.settings import BackupSettings
 from agents.features.operations.backups.status import read_status
+from agents.features.operations.settings import BackupSettings
 from agents.kernel.findings import Finding, Level
 
 _LATE = 2.0

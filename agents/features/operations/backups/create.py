@@ -28,12 +28,10 @@ from agents.features.operations.backups.manifest import (
 from agents.features.operations.backups.objects import Packed, pack, unpack
 from agents.features.operations.backups.references import missing_files, named_states
 from agents.features.operations.backups.repository import Repository
+from agents.features.operations.backups.scratch_tree import scratch_directory
 from agents.features.operations.backups.source_tree import FoundFile, SourceTree
 from agents.settings import DataSettings, DiskSettings, MachineSettings
-from sandbox.directories.removal import remove_tree
 
-SCRATCH = ".backup-"
-"""The prefix of scratch directories in the data directory."""
 _TRIES = 5
 """Vel deletes old states of files while a backup reads them. Then it starts again."""
 _READ_TRIES = 3
@@ -80,35 +78,31 @@ def create_backup(
     keys = present_keys()
     sealed = seal_keys(keys, passphrase, name) if passphrase is not None else None
     repository.prepare()
-    with repository.shared():
-        scratch = _scratch()
-        try:
-            writer = _Writer(repository, scratch, _last_files(repository, keys))
-            copy, tree, files, missing = _consistent(writer, scratch, say)
-            say("storing the database")
-            with copy.file.open("rb") as opened:
-                packed = writer.store(opened.read)
-            manifest = Manifest(
-                name=name,
-                created_at=now.isoformat(timespec="seconds"),
-                vel=vel_version(),
-                database=StoredDatabase(
-                    copy.engine,
-                    copy.version,
-                    packed.sha256,
-                    packed.size,
-                    copy.tables,
-                    copy.migrations,
-                ),
-                files=sorted(files.values(), key=lambda each: each.path),
-                directories=sorted(tree.directories, key=lambda each: each.path),
-                skipped=tree.skipped,
-                missing=missing,
-                keys=sealed,
-            )
-            repository.keep_manifest(name, manifest.signed(keys.secret_key))
-        finally:
-            remove_tree(scratch)
+    with repository.shared(), scratch_directory(DataSettings.now().DATA_DIR) as scratch:
+        writer = _Writer(repository, scratch, _last_files(repository, keys))
+        copy, tree, files, missing = _consistent(writer, scratch, say)
+        say("storing the database")
+        with copy.file.open("rb") as opened:
+            packed = writer.store(opened.read)
+        manifest = Manifest(
+            name=name,
+            created_at=now.isoformat(timespec="seconds"),
+            vel=vel_version(),
+            database=StoredDatabase(
+                copy.engine,
+                copy.version,
+                packed.sha256,
+                packed.size,
+                copy.tables,
+                copy.migrations,
+            ),
+            files=sorted(files.values(), key=lambda each: each.path),
+            directories=sorted(tree.directories, key=lambda each: each.path),
+            skipped=tree.skipped,
+            missing=missing,
+            keys=sealed,
+        )
+        repository.keep_manifest(name, manifest.signed(keys.secret_key))
     made = Made(name, manifest, writer.new_objects, writer.new_bytes)
     made.notes.extend(_notes(manifest))
     return made
@@ -124,22 +118,13 @@ def vel_version() -> str:
 def _notes(manifest: Manifest) -> Iterable[str]:
     for reason, count in sorted(manifest.skipped.items()):
         yield f"left out {count:,} names: {reason}"
-    if manifest.missing:
+    if manifest.missing and not MachineSettings.now().pins_threads:
         yield (
             f"{len(manifest.missing):,} files were lost before this backup, for example "
             f"{manifest.missing[0]}"
         )
     if MachineSettings.now().pins_threads:
         yield "files of threads on other hosts are not in this backup: run it on each host"
-
-
-def _scratch() -> Path:
-    """Return a new directory with mode 0700 on the disk of the data directory."""
-    directory = DataSettings.now().DATA_DIR
-    try:
-        return Path(tempfile.mkdtemp(prefix=SCRATCH, dir=directory))
-    except OSError as error:
-        raise BackupRefused(f"Cannot write to {directory}: {error.strerror}.") from error
 
 
 def _consistent(
@@ -153,11 +138,10 @@ def _consistent(
         say("storing the files")
         tree = SourceTree(DataSettings.now().DATA_DIR)
         files = {each.path: each for found in tree.files() if (each := writer.add(tree, found))}
-        if MachineSettings.now().pins_threads:
-            return copy, tree, files, []  # states are in the storage that all hosts share
         missing = set(missing_files(copy.states, files, partial(_read_one, writer, files)))
         # A file that is missing twice in a row was lost earlier. Rows are deleted before files.
-        if missing <= before:
+        # With several hosts, the files of the others are missing here.
+        if missing <= before or MachineSettings.now().pins_threads:
             return copy, tree, files, sorted(missing)
         before = missing
         copy.file.unlink()

@@ -132,8 +132,7 @@ def check_references(opened: Opened, rows: Rows) -> None:
     manifest = opened.manifest
     files = {each.path: each for each in manifest.files}
     known = set(manifest.missing)
-    states = named_states(rows) if any(path.startswith("snapshots/") for path in files) else ()
-    for path in missing_files(states, files, lambda place: _read(opened, files[place])):
+    for path in missing_files(named_states(rows), files, lambda place: _read(opened, files[place])):
         if path not in known:
             raise BackupRefused(f"The backup lacks {path}, which a row names. Use another backup.")
 

@@ -8,7 +8,7 @@ from agents.features.operations.backups.errors import BackupRefused
 from agents.features.operations.backups.prune import Keep
 from agents.features.operations.backups.repository import DirectoryRepository, Repository
 from agents.features.operations.backups.s3_repository import open_s3
-from agents.features.operations.backups.settings import BackupSettings
+from agents.features.operations.settings import BackupSettings
 from agents.settings import DataSettings
 
 

@@ -107,6 +107,7 @@ def _delete(repository: Repository, chosen: Callable[[], list[str]], *, apply: b
                     f"{name}"
                 ) from refused
         if apply:
+            repository.remove_remains()
             for name in deleted:
                 repository.delete_manifest(name)
         stored = repository.digests()

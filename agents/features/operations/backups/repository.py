@@ -67,6 +67,10 @@ class Repository(ABC):
         """Return at most `MOST_BYTES` + 1 bytes of a manifest, or None."""
 
     @abstractmethod
+    def remove_remains(self) -> None:
+        """Delete what killed processes have left. Nobody else uses the repository."""
+
+    @abstractmethod
     def delete_manifest(self, name: str) -> None:
         """Delete a manifest. Its objects stay."""
 
@@ -96,6 +100,7 @@ class DirectoryRepository(Repository):
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._renamed: set[Path] = set()
         self.name = str(path)
 
     def prepare(self) -> None:
@@ -180,11 +185,11 @@ class DirectoryRepository(Repository):
                 target.flush()
                 os.fsync(target.fileno())
             os.rename(part, place)
+            self._renamed.add(place.parent)
         except OSError as error:
             raise BackupRefused(f"Cannot write to {self.path}: {error.strerror}.") from error
         finally:
             part.unlink(missing_ok=True)
-        _sync(place.parent)
 
     def open(self, digest: str) -> BinaryIO:
         try:
@@ -217,7 +222,15 @@ class DirectoryRepository(Repository):
         return self.path / "snapshots" / f"{name}.json"
 
     def keep_manifest(self, name: str, data: bytes) -> None:
+        self._sync_names()
         self._write(self._manifest_place(name), BytesIO(data))
+        self._sync_names()
+
+    def _sync_names(self) -> None:
+        """Bring the names of new files onto the disk."""
+        for directory in {*self._renamed, *(each.parent for each in self._renamed)}:
+            _sync(directory)
+        self._renamed.clear()
 
     def _manifest_bytes(self, name: str) -> bytes | None:
         try:
@@ -229,6 +242,10 @@ class DirectoryRepository(Repository):
             raise BackupRefused(
                 f"Cannot read the manifest of {name} in {self.path}: {error.strerror}."
             ) from error
+
+    def remove_remains(self) -> None:
+        for path in (self.path / "new").iterdir():
+            path.unlink()
 
     def delete_manifest(self, name: str) -> None:
         self._manifest_place(name).unlink(missing_ok=True)

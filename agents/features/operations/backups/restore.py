@@ -32,14 +32,13 @@ from agents.features.operations.backups.opening import (
     unpack_files,
 )
 from agents.features.operations.backups.review import Reviewed, make_safe
-from agents.features.operations.backups.scratch_tree import ScratchTree
+from agents.features.operations.backups.scratch_tree import ScratchTree, scratch_directory
 from agents.features.operations.backups.target_postgresql import PostgresqlTarget
 from agents.features.operations.database_move.errors import MoveRefused
 from agents.features.operations.database_move.quiet import refuse_active
 from agents.features.operations.database_move.sqlite import SqliteSide, _holders
 from agents.settings import DataSettings
 from agents.settings.data import sqlite_database
-from sandbox.directories.removal import remove_tree
 
 KEPT = "before-restore-"
 _KEY_FILE = "secret_key"
@@ -88,12 +87,8 @@ def restore_backup(opened: Opened, *, replace: bool, revoke_tokens: bool, say: S
         _refuse_files(data)
     with ExitStack() as stack:
         stack.enter_context(target.reserved(replace=replace))
-        try:
-            scratch = data / f".restore-{secrets.token_hex(4)}"
-            tree = ScratchTree(scratch)
-        except OSError as error:
-            raise BackupRefused(f"Cannot write to {data}: {error.strerror}.") from error
-        stack.callback(remove_tree, scratch)
+        scratch = stack.enter_context(scratch_directory(data))
+        tree = ScratchTree(scratch / "files")
         require_room(opened, [data, *target.places()])
         say("restoring the files")
         unpack_files(opened, tree)
@@ -106,7 +101,7 @@ def restore_backup(opened: Opened, *, replace: bool, revoke_tokens: bool, say: S
         notes: list[str] = []
         with swap:
             for area in AREAS:
-                swap.put(scratch / area, data / area)
+                swap.put(tree.path / area, data / area)
             if opened.keys is not None:
                 notes = _put_keys(swap, opened.keys, data, scratch)
             kept = target.put()

@@ -15,6 +15,14 @@ from urllib.parse import parse_qsl, urlsplit
 from agents.features.operations.backups.errors import BackupRefused
 from agents.features.operations.backups.manifest import MOST_BYTES, NAME
 from agents.features.operations.backups.repository import Repository
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    # They belong to an optional extra, and take 0.3 s.
+    from boto3 import exceptions as boto3_errors  # type: ignore[import-untyped]
+    from botocore import exceptions as botocore_errors
+
+    from agents import s3_storage
 
 _OPTIONS = ("endpoint_url", "region_name")
 _STALE_SECONDS = 900.0
@@ -35,12 +43,12 @@ def open_s3(url: str) -> Repository:
             "in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         )
     try:
-        from agents.s3_storage import PrivateS3  # noqa: PLC0415  # an optional extra
+        storage = s3_storage.PrivateS3(bucket_name=parts.netloc, **options)
     except ImportError:
         raise BackupRefused(
             "Backups in S3-compatible storage need the extra: pip install 'vel[s3]'."
         ) from None
-    return S3Repository(PrivateS3(bucket_name=parts.netloc, **options), parts.netloc, parts.path)
+    return S3Repository(storage, parts.netloc, parts.path)
 
 
 class S3Repository(Repository):
@@ -63,14 +71,13 @@ class S3Repository(Repository):
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Turn errors of the storage into one line for people."""
-        from boto3.exceptions import (  # type: ignore[import-untyped]  # noqa: PLC0415
-            Boto3Error,
-        )
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415  # the same
-
         try:
             yield
-        except (BotoCoreError, ClientError, Boto3Error) as error:
+        except (
+            botocore_errors.BotoCoreError,
+            botocore_errors.ClientError,
+            boto3_errors.Boto3Error,
+        ) as error:
             raise BackupRefused(
                 f"The storage {self.name} refused or does not answer: {error}. Check the address, "
                 "the keys and their permissions."
@@ -151,12 +158,10 @@ class S3Repository(Repository):
         return found
 
     def _get(self, key: str) -> BinaryIO | None:
-        from botocore.exceptions import ClientError  # noqa: PLC0415  # an optional extra
-
         with self._explained():
             try:
                 body = self._client.get_object(Bucket=self._bucket, Key=key)["Body"]
-            except ClientError as error:
+            except botocore_errors.ClientError as error:
                 if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
                     return None
                 raise
@@ -183,6 +188,14 @@ class S3Repository(Repository):
             return None
         with found:
             return found.read(MOST_BYTES + 1)
+
+    def remove_remains(self) -> None:
+        with self._explained():
+            found = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=self._prefix)
+            for each in found.get("Uploads", ()):
+                self._client.abort_multipart_upload(
+                    Bucket=self._bucket, Key=each["Key"], UploadId=each["UploadId"]
+                )
 
     def delete_manifest(self, name: str) -> None:
         with self._explained():

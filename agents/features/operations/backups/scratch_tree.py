@@ -2,16 +2,61 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from agents.features.operations.backups.errors import BackupRefused
 from agents.features.operations.backups.manifest import StoredDirectory, StoredFile, check_path
+from sandbox.directories.removal import remove_tree
 
+_PREFIX = ".backup-"
+_YOUNG_SECONDS = 60.0
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def scratch_directory(base: Path) -> Iterator[Path]:
+    """Create a directory with mode 0700 in `base`, and delete it at the end.
+
+    Those of killed processes are deleted, too: nobody holds their locks. Raises `BackupRefused`.
+    """
+    try:
+        for name in os.listdir(base):
+            if name.startswith(_PREFIX):
+                _remove_abandoned(base / name)
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
+    except OSError as error:
+        raise BackupRefused(f"Cannot write to {base}: {error.strerror}.") from error
+    lock = os.open(path, _DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield path
+    finally:
+        remove_tree(path)
+        os.close(lock)
+
+
+def _remove_abandoned(path: Path) -> None:
+    try:
+        lock = os.open(path, _DIRECTORY)
+    except OSError:
+        return  # no directory, or another process has just deleted it
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A process that has just created it has not locked it yet.
+        if os.fstat(lock).st_mtime < time.time() - _YOUNG_SECONDS:
+            remove_tree(path)
+    except BlockingIOError:
+        pass  # in use
+    finally:
+        os.close(lock)
 
 
 class ScratchTree:

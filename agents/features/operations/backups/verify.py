@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ import psycopg
 from psycopg import sql
 
 from agents.features.operations.backups import postgresql, sqlite
-from agents.features.operations.backups.create import SCRATCH
 from agents.features.operations.backups.errors import BackupRefused
 from agents.features.operations.backups.opening import (
     Opened,
@@ -24,10 +22,9 @@ from agents.features.operations.backups.opening import (
     unpack_database,
     unpack_files,
 )
-from agents.features.operations.backups.scratch_tree import ScratchTree
+from agents.features.operations.backups.scratch_tree import ScratchTree, scratch_directory
 from agents.features.operations.backups.source_tree import SourceTree
 from agents.settings import DataSettings
-from sandbox.directories.removal import remove_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +50,7 @@ def verify_backup(opened: Opened, say: Say, scratch: Path | None = None) -> Veri
         BackupRefused: The backup cannot be restored.
     """
     base = scratch or DataSettings.now().DATA_DIR
-    try:
-        place = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=base))
-    except OSError as error:
-        raise BackupRefused(f"Cannot write to {base}: {error.strerror}.") from error
-    try:
+    with scratch_directory(base) as place:
         require_room(opened, [place])
         say("restoring the files")
         tree = ScratchTree(place / "files")
@@ -72,8 +65,6 @@ def verify_backup(opened: Opened, say: Say, scratch: Path | None = None) -> Veri
             with _scratch_database() as server:
                 postgresql.load(server, file)
                 check_postgresql(opened, server)
-    finally:
-        remove_tree(place)
     tables = opened.manifest.database.tables
     return Verified(
         opened.manifest.name,
