@@ -35,6 +35,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/guides/toolboxes.md", "$ vel toolbox create"): _INSTALLS,
     ("docs/guides/toolboxes.md", "$ vel --toolbox"): "needs a toolbox from an index",
     ("docs/guides/uploads.md", "vel toolbox create"): _INSTALLS,
+    ("docs/operations/backup.md", "export AWS_ACCESS_KEY_ID=…"): "needs object storage",
     ("docs/operations/deploy.md", "$ curl -sI http://vel.example.org/"): "needs a proxy with HTTPS",
     ("docs/operations/deploy.md", "$ curl -N"): "needs a proxy with HTTPS",
     ("docs/operations/scaling.md", "export VEL_HOST"): "needs two hosts",

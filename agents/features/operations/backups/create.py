@@ -244,7 +244,7 @@ class _Writer:
             return packed
 
     def add(self, tree: SourceTree, found: FoundFile) -> StoredFile | None:
-        """Store a file, and return it; None if it is gone or cannot be read."""
+        """Store a file, and return it; None if it was deleted or cannot be read."""
         known = self._last.get(found.path)
         if (
             known is not None

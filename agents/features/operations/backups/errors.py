@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class BackupRefused(Exception):
-    """Nothing has changed. The message is for people, and says what to do."""
+    """The operation was refused and has changed no data. The message suggests a solution."""

@@ -1,4 +1,4 @@
-"""The manifest of a backup: what it contains, signed with a key of the installation.
+"""The manifest of a backup: the list of its contents, signed with a key of the installation.
 
 A manifest decides which files a restore writes, so it is checked in full before any other use: the
 signature first, then each field. Unknown fields are refused.
@@ -68,7 +68,7 @@ class TableContent:
 
 @dataclass(frozen=True, slots=True)
 class StoredDatabase:
-    """The database: the object with its copy, and what must be in it."""
+    """The database: the object with its copy, and the expected contents."""
 
     engine: str
     version: str
@@ -142,7 +142,7 @@ def _signature(key: bytes, body: dict[str, Any]) -> str:
 
 
 class UnreadManifest:
-    """The bytes of a manifest, from which nothing was believed yet."""
+    """The bytes of a manifest that was not checked yet."""
 
     def __init__(self, name: str, data: bytes) -> None:
         """Parse the JSON. Raises `BackupRefused` for other data, and for newer formats."""

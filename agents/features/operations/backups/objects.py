@@ -1,4 +1,4 @@
-"""Contents as compressed objects, named by the SHA-256 of what they contain."""
+"""Contents as compressed objects, named by the SHA-256 of their contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of a PostgreSQL database with `pg_dump`, and what they contain."""
+"""Copies of a PostgreSQL database with `pg_dump`, and their contents."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was deleted, or would be. `bytes` are those of the objects in the storage."""
+    """The result of a deletion or a preview. `bytes` are those of the objects in the storage."""
 
     deleted: list[str]
     kept: list[str]

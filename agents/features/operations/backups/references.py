@@ -32,7 +32,7 @@ def missing_files(
     """Yield the paths that the states need and that are not present.
 
     Args:
-        states: What `named_states` returned.
+        states: The result of `named_states`.
         present: The paths in the backup.
         read: Returns the content of a file in the backup.
     """

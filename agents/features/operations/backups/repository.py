@@ -68,7 +68,7 @@ class Repository(ABC):
 
     @abstractmethod
     def remove_remains(self) -> None:
-        """Delete what killed processes have left. Nobody else uses the repository."""
+        """Delete the remains of killed processes. Call it in `alone`."""
 
     @abstractmethod
     def delete_manifest(self, name: str) -> None:
@@ -135,7 +135,7 @@ class DirectoryRepository(Repository):
         except PermissionError:
             if how == fcntl.LOCK_EX:
                 raise self._failed("write to") from None
-            yield  # a copy that cannot be written: nobody deletes from it
+            yield  # a read-only copy, from which no process deletes
             return
         except FileNotFoundError:
             raise BackupRefused(f"There are no backups in {self.path}.") from None

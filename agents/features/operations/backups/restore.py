@@ -130,7 +130,7 @@ def _refuse_files(data: Path) -> None:
 
 
 def _make_safe(opened: Opened, revoke_tokens: bool) -> Reviewed:
-    """Bring the default database to the present schema, and hold what was working in it."""
+    """Bring the default database to the present schema, and hold its unfinished runs."""
     if unknown := unknown_migrations():
         raise BackupRefused(f"The database in the backup has the unknown migration {unknown[0]}.")
     if missing_migrations():
@@ -179,7 +179,7 @@ class _Swap:
         return None
 
     def put(self, new: Path, place: Path) -> None:
-        """Keep what is at `place`, and rename `new` to it, if that exists."""
+        """Keep the present entry at `place`, and rename `new` to it, if that exists."""
         if place.is_symlink() or place.exists():
             self._kept.mkdir(mode=0o700, exist_ok=True)
             self._rename(place, self._kept / place.name)
@@ -217,7 +217,7 @@ class _SqliteTarget:
 
     @contextmanager
     def reserved(self, *, replace: bool) -> Iterator[None]:
-        """Check that the old database may be replaced, and that nobody uses it."""
+        """Check that the old database may be replaced, and that no process uses it."""
         connections[DEFAULT_DB_ALIAS].close()
         if not self._file.parent.is_dir():
             raise BackupRefused(f"The directory {self._file.parent} does not exist. Create it.")

@@ -1,7 +1,7 @@
-"""Make a restored database safe to start: nothing that it contains may repeat an effect.
+"""Make a restored database safe to start: its runs and triggers must not repeat an effect.
 
-What a run did after the backup is unknown. Runs that were working therefore wait for a person, and
-tell their models that open calls may have happened. Nothing starts by itself.
+The work of a run after the backup is unknown. Runs that were working therefore wait for a person,
+and their models learn that open calls may have happened. No work starts without a person.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from agents.services.audit import record
 from agents.states import ENDED_RUNS, ApprovalStatus, RunStatus, ToolCallStatus
 
 HELD = "restored"
-"""`Run.executor` of runs that a person must resume. No process has this name."""
+"""`Run.executor` of runs that a person must resume. Processes have other names."""
 _PART = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What waits for a person now."""
+    """The numbers of rows that wait for a person or have ended."""
 
     runs: int
     triggers: int

@@ -1,4 +1,4 @@
-"""Copies of a SQLite database while other processes write, and what they contain."""
+"""Copies of a SQLite database while other processes write, and their contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agents.features.operations.backups.manifest import TableContent
 ENGINE = "sqlite"
 ENDS = ("", "-wal", "-shm", "-journal")
 _PATIENCE = 20.0
-"""Seconds to wait for a lock. Readers of a database with a write-ahead log wait for nobody."""
+"""Seconds to wait for a lock. Readers of a database with a write-ahead log do not wait."""
 _TABLES = (
     "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'"
     " ORDER BY name"

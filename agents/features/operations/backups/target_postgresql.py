@@ -40,7 +40,7 @@ class PostgresqlTarget:
 
     @contextmanager
     def reserved(self, *, replace: bool) -> Iterator[None]:
-        """Check that the old tables may be replaced, and that nobody uses them."""
+        """Check that the old tables may be replaced, and that no session uses them."""
         connections[DEFAULT_DB_ALIAS].close()
         with self._server.connect(autocommit=True) as connection:
             # Another Vel that starts waits for this lock before it creates tables.
