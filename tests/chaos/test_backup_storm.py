@@ -126,6 +126,7 @@ def back_up_in_a_storm(directory: Path, tmp_path: Path, count: int) -> None:
             kill_a_worker(running)
             finish(backup)
             held.append(check_restored(running, repository, tmp_path))
+            print(f"{connection.vendor}: backup {len(held)} is whole", flush=True)
         running.wait_for_all()
         running.check()
     print(f"{connection.vendor}: {count} of {count} backups whole; unfinished runs in them: {held}")

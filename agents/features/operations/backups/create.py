@@ -74,7 +74,8 @@ def create_backup(
         BackupRefused: There is no backup. Objects that were stored already are used by the next.
     """
     now = datetime.now(UTC)
-    name = f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    # The microseconds in hex: names sort by time.
+    name = f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond:05x}{secrets.token_hex(2)[:3]}"
     keys = present_keys()
     sealed = seal_keys(keys, passphrase, name) if passphrase is not None else None
     repository.prepare()

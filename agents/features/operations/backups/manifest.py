@@ -29,7 +29,7 @@ MOST_DEPTH = 200
 AREAS = ("workspaces", "snapshots", "archives", "set-aside")
 """The directories of the data directory that a backup contains."""
 NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
-"""The name of a backup: the time in UTC, and a random number."""
+"""The name of a backup: the time in UTC with its microseconds, and a random number."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _LABEL = b"vel: backups, version 1"
