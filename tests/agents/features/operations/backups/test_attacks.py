@@ -18,6 +18,7 @@ from agents.features.operations.backups.errors import BackupRefused
 from agents.features.operations.backups.manifest import UnreadManifest, canonical
 from agents.features.operations.backups.objects import Packed, pack, unpack
 from agents.features.operations.backups.source_tree import SourceTree
+from sandbox.directories.removal import remove_tree
 from tests.agents.features.operations.backups.installation import (
     KEY,
     Installation,
@@ -263,6 +264,9 @@ def test_a_very_deep_tree_is_left_out_and_does_not_stop_a_backup(tmp_path: Path)
             descriptor = inner
     finally:
         os.close(descriptor)
-    tree = SourceTree(tmp_path)
-    assert [found.path for found in tree.files()] == ["workspaces/file"]
-    assert tree.skipped == {"too deep": 1}
+    try:
+        tree = SourceTree(tmp_path)
+        assert [found.path for found in tree.files()] == ["workspaces/file"]
+        assert tree.skipped == {"too deep": 1}
+    finally:
+        remove_tree(top)  # pytest cannot delete it

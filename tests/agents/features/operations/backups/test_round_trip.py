@@ -143,3 +143,21 @@ def test_replace_keeps_the_old_installation(installation: Installation) -> None:
     assert any(
         path.name == "snapshots" for place in kept if place.is_dir() for path in place.iterdir()
     )
+
+
+def test_an_open_call_with_an_effect_counts_as_started(installation: Installation) -> None:
+    old = installation.old
+    ((run,),) = old.rows("SELECT run_id FROM agents_toolcall WHERE tool = 'write_file' LIMIT 1")
+    old.change("UPDATE agents_run SET status = 'running' WHERE id = ?", [run])
+    old.change(
+        "UPDATE agents_toolcall SET status = 'pending', started_at = NULL, finished_at = NULL,"
+        " result = '' WHERE run_id = ? AND tool = 'write_file'",
+        [run],
+    )
+    installation.backup()
+    vel = installation.restored()
+    # The engine closes it as interrupted when a person resumes the run, and does not make it.
+    query = f"SELECT status, effect FROM agents_toolcall WHERE run_id = '{run}'"
+    writes = [row["status"] for row in vel.stored(query) if row["effect"] != "read"]
+    assert writes
+    assert set(writes) == {"started"}
