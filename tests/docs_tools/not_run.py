@@ -39,6 +39,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/operations/containers.md", "$ cd deploy"): "writes secrets into the clone",
     ("docs/operations/containers.md", "$ kubectl"): "needs a cluster",
     ("docs/operations/containers.md", "$ helm"): "needs a cluster",
+    ("docs/operations/backup.md", "export AWS_ACCESS_KEY_ID=…"): "needs object storage",
     ("docs/operations/deploy.md", "$ curl -sI http://vel.example.org/"): "needs a proxy with HTTPS",
     ("docs/operations/deploy.md", "$ curl -N"): "needs a proxy with HTTPS",
     ("docs/operations/scaling.md", "export VEL_HOST"): "needs two hosts",

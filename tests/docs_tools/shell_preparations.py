@@ -95,6 +95,7 @@ export VEL_MODEL="file:$PWD/script.json"
 HOOK=$(of hook < hook.json | grep -o "'id': '[^']*" | cut -c8-) SECRET=$(of secret < hook.json)
 """,
     "docs/guides/streams.md": _SERVER + _RUN,
+    "docs/operations/backup.md": "export VEL_BACKUP_PASSPHRASE='a passphrase that is long'\n",
     "docs/operations/troubleshooting.md": _SERVER,
     "docs/reference/rest-api.md": _SERVER
     + _ASK
@@ -150,6 +151,11 @@ REPLACED: dict[str, dict[str, str]] = {
         'curl -H "$AUTH" -X DELETE': 'UPLOAD=$(curl -H "$AUTH" "$VEL/threads/$THREAD/uploads" |\n'
         '    python -c \'import json, sys; print(json.load(sys.stdin)["results"][0]["id"])\')\n'
         'curl -H "$AUTH" -X DELETE',
+    },
+    "docs/operations/backup.md": {
+        "vel restore latest": 'VEL_SECRET_KEY=$(cat "$VEL_DATA_DIR/secret_key") '
+        "VEL_DATA_DIR=$(mktemp -d) vel restore latest",
+        "/mnt/backups/vel": "$PWD/backups",
     },
     "docs/operations/move-database.md": {
         "postgresql://vel:…@db.internal/vel": "sqlite:///$PWD/moved.sqlite3",

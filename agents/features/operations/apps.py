@@ -8,7 +8,9 @@ class OperationsConfig(FeatureConfig):
     order = 1000
     requires = ("agents",)
     commands = {
+        "backup": "Make, list, check and delete backups.",
         "database": "Move the database of Vel itself.",
+        "restore": "Restore a backup.",
         "service": "Run Vel as a service of systemd.",
         "upgrade": "Show what to know before an upgrade.",
     }

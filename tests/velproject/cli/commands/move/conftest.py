@@ -28,12 +28,16 @@ WRITE = ("write_file", {"path": "/note.txt", "content": "Grüße 🌱\n"})
 @pytest.fixture(scope="session")
 def template() -> Old:
     """Return a filled installation. One process fills it for all: tests change copies of it."""
+    return filled()
+
+
+def filled() -> Old:
     place = shared_directory() / "moved"
     with alone("moved"):
         if not place.exists():
             _fill(place)
     known = json.loads((place / "template.json").read_text())
-    return Old(Vel(place, _environment(place)), known["parked"], known["ended"])
+    return Old(Vel(place, environment_of(place)), known["parked"], known["ended"])
 
 
 def _fill(place: Path) -> None:
@@ -62,10 +66,10 @@ def old(template: Old) -> Iterator[Old]:
     with new_vel() as vel:
         shutil.rmtree(vel.data)
         shutil.copytree(template.vel.data, vel.data)
-        yield Old(Vel(vel.data, _environment(vel.data)), template.parked, template.ended)
+        yield Old(Vel(vel.data, environment_of(vel.data)), template.parked, template.ended)
 
 
-def _environment(directory: Path) -> dict[str, str]:
+def environment_of(directory: Path) -> dict[str, str]:
     return {
         "DATABASE_URL": f"sqlite:///{directory}/site.sqlite3",
         "VEL_SECRET_KEY": "not-a-secret-only-for-tests",
@@ -93,7 +97,7 @@ def _rows_of_people(site: Site) -> None:
 
 def _runs(directory: Path) -> Old:
     """Let the command run agents with subagents and files. One run waits for an approval."""
-    vel = Vel(directory, _environment(directory))
+    vel = Vel(directory, environment_of(directory))
     flags = team(
         vel,
         [say("I delegate.", ("parallel_tasks", {"tasks": TASKS})), say("All done.")],

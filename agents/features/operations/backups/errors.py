@@ -1,0 +1,7 @@
+"""Reasons for which a backup is not made, or not restored."""
+
+from __future__ import annotations
+
+
+class BackupRefused(Exception):
+    """The operation was refused and has changed no data. The message suggests a solution."""

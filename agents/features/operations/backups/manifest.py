@@ -1,0 +1,275 @@
+"""The manifest of a backup: the list of its contents, signed with a key of the installation.
+
+A manifest decides which files a restore writes, so it is checked in full before any other use: the
+signature first, then each field. Unknown fields are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from agents.doors.cli.terminal import one_line
+from agents.features.operations.backups.errors import BackupRefused
+
+FORMAT = 1
+"""The version of the format. A change that older versions of Vel cannot read raises it."""
+MOST_BYTES = 512 * 1024**2
+"""The limit of a manifest. One with a million files has about 250 MB."""
+MOST_DEPTH = 200
+"""The limit of directories above a file. Deeper files are not backed up."""
+AREAS = ("workspaces", "snapshots", "archives", "set-aside")
+"""The directories of the data directory that a backup contains."""
+NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
+"""The name of a backup: the time in UTC with its microseconds, and a random number."""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_LABEL = b"vel: backups, version 1"
+_SIGNATURE = "signature"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file. `stamp` is (inode, mtime, ctime), by which the next backup knows it again."""
+
+    path: str
+    size: int
+    mode: int
+    uid: int
+    gid: int
+    sha256: str
+    mtime_ns: int = 0
+    stamp: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDirectory:
+    path: str
+    mode: int
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableContent:
+    """The number of rows of a table, and the SHA-256 of their values."""
+
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDatabase:
+    """The database: the object with its copy, and the expected contents."""
+
+    engine: str
+    version: str
+    sha256: str
+    size: int
+    tables: dict[str, TableContent]
+    migrations: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SealedKeys:
+    """The keys of the installation, encrypted with a passphrase. All values are Base64."""
+
+    salt: str
+    nonce: str
+    ciphertext: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One backup."""
+
+    name: str
+    created_at: str
+    vel: str
+    database: StoredDatabase
+    files: list[StoredFile]
+    directories: list[StoredDirectory]
+    skipped: dict[str, int] = field(default_factory=dict)
+    """How many names were left out, by the reason."""
+    missing: list[str] = field(default_factory=list)
+    """Files that rows name and that the installation had already lost."""
+    keys: SealedKeys | None = None
+    key_id: str = ""
+    format: int = FORMAT
+
+    @property
+    def file_bytes(self) -> int:
+        return sum(each.size for each in self.files)
+
+    def digests(self) -> set[str]:
+        """Return the names of all objects of this backup."""
+        return {self.database.sha256, *(each.sha256 for each in self.files)}
+
+    def signed(self, secret: str) -> bytes:
+        """Return the signed manifest as bytes."""
+        key = signing_key(secret)
+        body = {**asdict(self), "key_id": key_id(key)}
+        return canonical({**body, _SIGNATURE: _signature(key, body)})
+
+
+def signing_key(secret: str) -> bytes:
+    """Return the key for manifests that belongs to a secret key of Django."""
+    return HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=_LABEL).derive(
+        secret.encode()
+    )
+
+
+def key_id(key: bytes) -> str:
+    """Return a short name of a key, which does not reveal it."""
+    return hmac.new(key, b"id", hashlib.sha256).hexdigest()[:16]
+
+
+def canonical(value: Any) -> bytes:
+    """Return the only form of a JSON value. Lone surrogates of file names become escapes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _signature(key: bytes, body: dict[str, Any]) -> str:
+    return hmac.new(key, canonical(body), hashlib.sha256).hexdigest()
+
+
+class UnreadManifest:
+    """The bytes of a manifest that was not checked yet."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        """Parse the JSON. Raises `BackupRefused` for other data, and for newer formats."""
+        self.name = name
+        try:
+            body = json.loads(data)
+            if not isinstance(body, dict):
+                raise ValueError
+        except (ValueError, RecursionError):
+            raise BackupRefused(
+                f"The manifest of {name} is damaged or incomplete. Use another backup."
+            ) from None
+        found = body.get("format")
+        if isinstance(found, int) and found > FORMAT:
+            raise BackupRefused(
+                f"The backup {name} has the format {found}, and this version of Vel reads up to "
+                f"{FORMAT}. Use the version of Vel that made it, or a later one."
+            )
+        self._signature = body.pop(_SIGNATURE, None)
+        self._body: dict[str, Any] = body
+
+    def keys(self) -> SealedKeys | None:
+        """Return the sealed keys. They are only believed if a passphrase opens them."""
+        found = self._body.get("keys")
+        if found is None:
+            return None
+        try:
+            return _from(SealedKeys, found)
+        except (TypeError, ValueError):
+            raise _bad(self.name) from None
+
+    def is_signed_with(self, secrets: Iterable[str]) -> bool:
+        """Return whether one of the secret keys has signed exactly these contents."""
+        if not isinstance(self._signature, str):
+            return False
+        given = self._signature.encode()
+        return any(
+            hmac.compare_digest(_signature(signing_key(secret), self._body).encode(), given)
+            for secret in secrets
+        )
+
+    def names_key_of(self, secrets: Iterable[str]) -> bool:
+        """Return whether it says that one of the secret keys has signed it."""
+        return self._body.get("key_id") in {key_id(signing_key(secret)) for secret in secrets}
+
+    def accept(self) -> Manifest:
+        """Check all fields and return the manifest. Raises `BackupRefused`."""
+        try:
+            return _checked(self.name, self._body)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise _bad(self.name, str(error)) from None
+
+
+def _bad(name: str, why: str = "") -> BackupRefused:
+    more = f" ({one_line(why, 120)})" if why else ""
+    return BackupRefused(f"The manifest of {name} is invalid{more}. Use another backup.")
+
+
+def _checked(name: str, body: dict[str, Any]) -> Manifest:
+    if body.get("format") != FORMAT or body.get("name") != name or not NAME.fullmatch(name):
+        raise ValueError("its name or format is another one")
+    raw = body["database"]
+    tables = {str(key): _from(TableContent, value) for key, value in raw["tables"].items()}
+    migrations = [(app, migration) for app, migration in raw["migrations"]]
+    _expect(str, *(part for pair in migrations for part in pair))
+    database = _from(StoredDatabase, {**raw, "tables": tables, "migrations": migrations})
+    files = [_from(StoredFile, each) for each in body["files"]]
+    directories = [_from(StoredDirectory, each) for each in body["directories"]]
+    keys = None if body["keys"] is None else _from(SealedKeys, body["keys"])
+    found = Manifest(
+        **{
+            **body,
+            "database": database,
+            "files": files,
+            "directories": directories,
+            "keys": keys,
+        }
+    )
+    _expect(str, found.created_at, found.vel, found.key_id, *found.missing, *found.skipped)
+    _expect(int, *found.skipped.values())
+    for content in (database, *files, *tables.values()):
+        if not _DIGEST.fullmatch(content.sha256):
+            raise ValueError("a hash is no SHA-256")
+    _check_tree(files, directories)
+    return found
+
+
+def _check_tree(files: Sequence[StoredFile], directories: Sequence[StoredDirectory]) -> None:
+    entries: list[StoredFile | StoredDirectory] = [*files, *directories]
+    for each in entries:
+        check_path(each.path)
+        if not 0 <= each.mode <= 0o777 or min(each.uid, each.gid) < 0:
+            raise ValueError(f"{each.path!a} has an invalid mode or owner")
+    paths = [each.path for each in entries]
+    if len(set(paths)) != len(paths):
+        raise ValueError("a path is there twice")
+    known = {each.path for each in directories}
+    for path in paths:
+        above = path.rpartition("/")[0]
+        if above and above not in known:
+            raise ValueError(f"{path!a} is in no directory of the backup")
+
+
+def check_path(path: str) -> None:
+    """Raise `ValueError` unless the path stays in the areas of a backup."""
+    parts = path.split("/")
+    if parts[0] not in AREAS or len(parts) > MOST_DEPTH + 1:
+        raise ValueError(f"{path!a} is no path of a backup")
+    if any(part in ("", ".", "..") or "\0" in part for part in parts):
+        raise ValueError(f"{path!a} leaves its directory")
+
+
+def _from(kind: type[Any], values: Any) -> Any:
+    """Return an instance from JSON values. Raises `TypeError` or `ValueError` for others."""
+    if not isinstance(values, dict):
+        raise TypeError(f"{kind.__name__} is no object")
+    made = kind(**values)
+    for name, annotation in kind.__annotations__.items():
+        expected = {"int": int, "str": str}.get(annotation)
+        if expected is not None:
+            _expect(expected, getattr(made, name))
+            if expected is int and getattr(made, name) < 0:
+                raise ValueError(f"{name} is below 0")
+    return made
+
+
+def _expect(kind: type[Any], *values: Any) -> None:
+    for value in values:
+        if type(value) is not kind:
+            raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")

@@ -1,0 +1,118 @@
+"""Delete old backups, and objects that no backup needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from agents.features.operations.backups.errors import BackupRefused
+from agents.features.operations.backups.keys import present_keys
+from agents.features.operations.backups.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How many backups stay: the last one of each of the last days, weeks and months with one."""
+
+    daily: int
+    weekly: int
+    monthly: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The result of a deletion or a preview. `bytes` are those of the objects in the storage."""
+
+    deleted: list[str]
+    kept: list[str]
+    objects: int
+    bytes: int
+
+
+def kept_names(names: Sequence[str], keep: Keep) -> set[str]:
+    """Return the names of the backups to keep. The last one is always kept."""
+    newest_first = sorted(names, reverse=True)
+    kept = set(newest_first[:1])
+    rules: tuple[tuple[int, Callable[[datetime], object]], ...] = (
+        (keep.daily, lambda time: time.date()),
+        (keep.weekly, lambda time: time.isocalendar()[:2]),
+        (keep.monthly, lambda time: (time.year, time.month)),
+    )
+    for count, period_of in rules:
+        periods: dict[object, str] = {}
+        for name in newest_first:
+            periods.setdefault(period_of(time_of(name)), name)
+        kept |= set(list(periods.values())[:count])
+    return kept
+
+
+def time_of(name: str) -> datetime:
+    """Return when a backup was made, from its name."""
+    return datetime.strptime(name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+
+
+def prune_backups(repository: Repository, keep: Keep, *, apply: bool) -> Pruned:
+    """Delete the backups of this installation that `keep` does not name.
+
+    Backups with other signatures are kept, with their objects.
+
+    Raises:
+        BackupRefused: Somebody uses the backups, or a manifest cannot be read. Nothing is deleted.
+    """
+    secrets = present_keys().signing
+
+    def chosen() -> list[str]:
+        own = [name for name in repository.names() if _is_own(repository, name, secrets)]
+        return sorted(set(own) - kept_names(own, keep))
+
+    return _delete(repository, chosen, apply=apply)
+
+
+def delete_backups(repository: Repository, names: Sequence[str]) -> Pruned:
+    """Delete these backups, and the objects that only they need.
+
+    A manifest that cannot be read is deleted, too. Raises `BackupRefused` as `prune_backups`.
+    """
+
+    def chosen() -> list[str]:
+        known = set(repository.names())
+        for name in names:
+            if name not in known:
+                raise BackupRefused(f"There is no backup {name!a} in {repository.name}.")
+        return sorted(set(names))
+
+    return _delete(repository, chosen, apply=True)
+
+
+def _is_own(repository: Repository, name: str, secrets: Sequence[str]) -> bool:
+    try:
+        return repository.manifest(name).is_signed_with(secrets)
+    except BackupRefused:
+        return False  # it stays, and `_delete` refuses
+
+
+def _delete(repository: Repository, chosen: Callable[[], list[str]], *, apply: bool) -> Pruned:
+    with repository.alone():
+        deleted = chosen()
+        kept = [name for name in repository.names() if name not in deleted]
+        # Every manifest that stays must be readable: otherwise its objects would be deleted.
+        needed: set[str] = set()
+        for name in kept:
+            try:
+                needed |= repository.manifest(name).accept().digests()
+            except BackupRefused as refused:
+                raise BackupRefused(
+                    f"{refused} Nothing was deleted. To delete this backup: vel backup delete "
+                    f"{name}"
+                ) from refused
+        if apply:
+            repository.remove_remains()
+            for name in deleted:
+                repository.delete_manifest(name)
+        stored = repository.digests()
+        unneeded = {digest: size for digest, size in stored.items() if digest not in needed}
+        if apply:
+            for digest in unneeded:
+                repository.delete(digest)
+    return Pruned(deleted, kept, len(unneeded), sum(unneeded.values()))

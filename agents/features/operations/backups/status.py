@@ -1,0 +1,65 @@
+"""The last backup and the last failure, in a file of the data directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from agents.settings import DataSettings
+
+NAME = "backup-status.json"
+
+
+@dataclass(frozen=True, slots=True)
+class BackupStatus:
+    """Times are in seconds since 1970; 0: never. `error` is that of the last failure."""
+
+    succeeded_at: float = 0.0
+    name: str = ""
+    place: str = ""
+    failed_at: float = 0.0
+    error: str = ""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the last try has failed."""
+        return self.failed_at > self.succeeded_at
+
+
+def read_status() -> BackupStatus:
+    """Return the status of this machine's backups."""
+    try:
+        found = json.loads(_file().read_text())
+        return BackupStatus(**found)
+    except FileNotFoundError:
+        return BackupStatus()
+    except (ValueError, TypeError):
+        return BackupStatus(error=f"{_file()} is damaged", failed_at=time.time())
+
+
+def note_success(name: str, place: str) -> None:
+    """Store that a backup was made now."""
+    _write(replace(read_status(), succeeded_at=time.time(), name=name, place=place))
+
+
+def note_failure(error: str) -> None:
+    """Store that no backup could be made now."""
+    _write(replace(read_status(), failed_at=time.time(), error=error[:1000]))
+
+
+def _write(status: BackupStatus) -> None:
+    fresh = _file().with_name(f".{NAME}-{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            json.dump(asdict(status), file)
+        os.replace(fresh, _file())
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _file() -> Path:
+    return DataSettings.now().DATA_DIR / NAME

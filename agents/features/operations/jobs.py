@@ -1,0 +1,90 @@
+"""Scheduled backups: a worker starts `vel backup create`, and deletes old backups afterwards."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import threading
+import time
+from typing import ClassVar
+
+from agents.features.operations.settings import BackupSettings
+from agents.kernel.features import WorkerPart
+from agents.services.background_jobs import take_background_job
+from agents.settings import MachineSettings
+
+logger = logging.getLogger(__name__)
+
+JOB = "backup"
+LOOK_SECONDS = 30.0
+"""How often a worker looks whether a backup is due."""
+_COMMAND = (sys.executable, "-P", "-m", "velproject.cli", "backup")
+_JOIN_SECONDS = 5.0
+
+
+class BackupStarter(WorkerPart):
+    """Makes backups in processes of their own, which take no time from runs.
+
+    One worker of the installation starts a due backup. If it ends meanwhile, so does the backup;
+    the next one is made when it is due.
+    """
+
+    finds: ClassVar[str] = "backups"
+
+    def __init__(self) -> None:
+        self._next = 0.0
+        self._thread: threading.Thread | None = None
+        self._process: subprocess.Popen[str] | None = None
+        self._closed = False
+
+    def look(self) -> None:
+        """Start a backup if one is due."""
+        settings = BackupSettings.now()
+        if not (settings.BACKUP_TO and settings.BACKUP_EVERY) or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + LOOK_SECONDS
+        if self._thread is not None and self._thread.is_alive():
+            return
+        # Each of several hosts backs up its own files.
+        name = f"{JOB}:{host}"[:40] if (host := MachineSettings.now().HOST) else JOB
+        if take_background_job(name, settings.BACKUP_EVERY * 3600):
+            self._thread = threading.Thread(target=self._back_up, name="vel-backup", daemon=True)
+            self._thread.start()
+
+    def _back_up(self) -> None:
+        for arguments in (("create",), ("prune", "--apply")):
+            if not self._run(*arguments):
+                return
+
+    def _run(self, *arguments: str) -> bool:
+        if self._closed:
+            return False
+        with subprocess.Popen(
+            [*_COMMAND, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            self._process = process
+            said, _ = process.communicate()
+        self._process = None
+        last = said.strip().rpartition("\n")[2]
+        if process.returncode != 0:
+            logger.error("vel backup %s failed: %s", arguments[0], last)
+            return False
+        logger.info("vel backup %s: %s", arguments[0], last)
+        return True
+
+    def close(self) -> None:
+        self._closed = True
+        if (process := self._process) is not None:
+            process.terminate()
+
+    def join(self) -> None:
+        if self._thread is not None:
+            self._thread.join(_JOIN_SECONDS)
+
+
+PARTS = [BackupStarter]

@@ -1,0 +1,272 @@
+"""Backups that somebody has changed, and directories that an agent has prepared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import socket
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.features.operations.backups.errors import BackupRefused
+from agents.features.operations.backups.manifest import UnreadManifest, canonical
+from agents.features.operations.backups.objects import Packed, pack, unpack
+from agents.features.operations.backups.source_tree import SourceTree
+from sandbox.directories.removal import remove_tree
+from tests.agents.features.operations.backups.installation import (
+    KEY,
+    Installation,
+    line_of,
+    state_of,
+)
+from tests.velproject.cli.commands.move.databases import Old
+from tests.velproject.command import Vel
+
+Body = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def made(template: Old, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """A backup that tests copy."""
+    installation = Installation(template, tmp_path_factory.mktemp("made"))
+    installation.backup()
+    return installation
+
+
+@pytest.fixture
+def copied(made: Installation, tmp_path: Path) -> Installation:
+    """A copy of the backup, which a test may change."""
+    mine = Installation(made.old, tmp_path)
+    shutil.copytree(made.repository, mine.repository)
+    return mine
+
+
+def refused(installation: Installation, *more: str) -> str:
+    """Return the line of a refused restore into a new installation, which stays empty."""
+    vel = installation.new(VEL_SECRET_KEY=KEY)
+    line = line_of(installation.restore(vel, *more))
+    assert state_of(vel.data) == {}
+    return line
+
+
+def foreign(body: Body) -> None:
+    """Let the manifest be one that another installation has signed."""
+    body["key_id"] = "0" * 16
+
+
+# The manifest -------------------------------------------------------------------------------------
+
+
+def test_a_changed_manifest_is_refused_even_if_unsigned_ones_are_accepted(
+    copied: Installation,
+) -> None:
+    copied.change_manifest(lambda body: body["files"].pop())
+    assert "was changed after the backup was made" in refused(copied, "--accept-unsigned")
+
+
+def test_a_manifest_of_another_installation_needs_an_explicit_option(copied: Installation) -> None:
+    copied.change_manifest(foreign, "the key of somebody else")
+    assert "not signed with the key of this installation" in refused(copied)
+    vel = Vel(copied.base / "restored", {"VEL_SECRET_KEY": KEY})
+    assert copied.restore(vel, "--accept-unsigned").returncode == 0
+
+
+def test_a_manifest_of_a_newer_format_is_refused(copied: Installation) -> None:
+    copied.change_manifest(lambda body: body.update(format=2), KEY)
+    assert "has the format 2, and this version of Vel reads up to 1" in refused(copied)
+
+
+def test_a_backup_of_a_newer_version_is_refused(copied: Installation) -> None:
+    newer = ["agents", "9999_from_the_future"]
+    copied.change_manifest(lambda body: body["database"]["migrations"].append(newer), KEY)
+    assert "agents.9999_from_the_future" in refused(copied)
+
+
+def test_half_a_manifest_is_refused(copied: Installation) -> None:
+    data = copied.manifest.read_bytes()
+    copied.manifest.write_bytes(data[: len(data) // 2])
+    assert "is damaged or incomplete" in refused(copied, "--accept-unsigned")
+
+
+def _path(path: str) -> Callable[[Body], None]:
+    return lambda body: body["files"][0].update(path=path)
+
+
+BAD_MANIFESTS: dict[str, Callable[[Body], object]] = {
+    "a path above the directory": _path("workspaces/../../etc/passwd"),
+    "an absolute path": _path("/etc/passwd"),
+    "a path in no area": _path("secret_key"),
+    "a path that is an area": _path("workspaces"),
+    "a path with NUL": _path("workspaces/a\0b"),
+    "a path with an empty part": _path("workspaces//a"),
+    "a path in no directory": _path("workspaces/unknown/a"),
+    "a directory above the area": lambda body: body["directories"][0].update(path=".."),
+    "the same path twice": lambda body: body["files"].append(body["files"][0]),
+    "a set-user-id mode": lambda body: body["files"][0].update(mode=0o4755),
+    "a negative size": lambda body: body["files"][0].update(size=-1),
+    "a size that is true": lambda body: body["files"][0].update(size=True),
+    "a text as a size": lambda body: body["files"][0].update(size="9"),
+    "a hash that is a path": lambda body: body["files"][0].update(sha256="../../../etc/passwd"),
+    "an unknown field": lambda body: body.update(more=1),
+    "an unknown field of a file": lambda body: body["files"][0].update(link="/etc/passwd"),
+    "a missing field": lambda body: body.pop("directories"),
+    "files that are no list": lambda body: body.update(files={"path": "x"}),
+    "another name": lambda body: body.update(name="20200101T000000Z-00000000"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_MANIFESTS)
+def test_invalid_manifests_are_refused(made: Installation, kind: str) -> None:
+    body = json.loads(made.manifest.read_bytes())
+    name = body["name"]
+    UnreadManifest(name, canonical(body)).accept()
+    BAD_MANIFESTS[kind](body)
+    with pytest.raises(BackupRefused, match="is invalid"):
+        UnreadManifest(name, canonical(body)).accept()
+
+
+def test_an_invalid_path_writes_nothing(copied: Installation) -> None:
+    copied.change_manifest(_path("workspaces/../../../escaped"), KEY)
+    assert "is invalid" in refused(copied)
+    assert not (copied.base.parent / "escaped").exists()
+
+
+# Objects ------------------------------------------------------------------------------------------
+
+
+def _objects(installation: Installation) -> Iterator[Path]:
+    return (
+        path for path in sorted((installation.repository / "objects").rglob("*")) if path.is_file()
+    )
+
+
+def database_object(installation: Installation) -> Path:
+    digest = json.loads(installation.manifest.read_bytes())["database"]["sha256"]
+    return installation.repository / "objects" / digest[:2] / digest
+
+
+def test_a_truncated_object_is_refused(copied: Installation) -> None:
+    place = database_object(copied)
+    place.write_bytes(place.read_bytes()[:-10])
+    assert "is truncated" in refused(copied)
+    assert "is truncated" in line_of(copied.verify())
+
+
+def test_a_missing_object_is_refused(copied: Installation) -> None:
+    database_object(copied).unlink()
+    assert "is missing" in refused(copied)
+
+
+def test_an_exchanged_object_is_refused(copied: Installation) -> None:
+    first, *_, last = _objects(copied)
+    last.write_bytes(first.read_bytes())
+    assert "of the backup" in refused(copied)
+
+
+def test_an_object_that_is_a_link_or_a_pipe_is_refused(copied: Installation) -> None:
+    place = database_object(copied)
+    place.unlink()
+    place.symlink_to("/etc/passwd")
+    assert "Cannot read the object" in refused(copied)
+    place.unlink()
+    os.mkfifo(place)
+    assert "it is no plain file" in line_of(copied.verify())
+
+
+def test_a_bomb_is_noticed_after_the_expected_size(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb"
+    packer = zlib.compressobj(9)
+    with bomb.open("wb") as file:
+        for _ in range(64):
+            file.write(packer.compress(b"\0" * 1024**2))
+        file.write(packer.flush())
+    assert bomb.stat().st_size < 100_000
+    written: list[int] = []
+    with bomb.open("rb") as file, pytest.raises(BackupRefused, match="is larger than"):
+        unpack(
+            file,
+            Packed(hashlib.sha256(b"").hexdigest(), 10),
+            lambda data: written.append(len(data)),
+        )
+    assert sum(written) <= 10
+
+
+@pytest.mark.parametrize("size", [0, 1, 1024**2, 1024**2 + 1, 3 * 1024**2])
+def test_contents_of_each_size_come_back(tmp_path: Path, size: int) -> None:
+    content = os.urandom(size // 2) + b"\0" * (size - size // 2)
+    source, place = tmp_path / "source", tmp_path / "object"
+    source.write_bytes(content)
+    with source.open("rb") as file, place.open("wb") as target:
+        packed = pack(file.read, target)
+    assert packed == Packed(hashlib.sha256(content).hexdigest(), size)
+    found: list[bytes] = []
+    with place.open("rb") as file:
+        unpack(file, packed, found.append)
+    assert b"".join(found) == content
+    place.write_bytes(place.read_bytes() + b"more")
+    with place.open("rb") as file, pytest.raises(BackupRefused, match="has other contents"):
+        unpack(file, packed, found.append)
+
+
+# Files of agents ----------------------------------------------------------------------------------
+
+
+def test_links_and_special_files_of_an_agent_are_left_out(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    data = tmp_path / "data"
+    workspace = data / "workspaces" / "thread" / "workspace"
+    workspace.mkdir(parents=True)
+    (workspace / "note.txt").write_text("note")
+    (workspace / "link").symlink_to(outside / "secret")
+    (workspace / "directory").symlink_to(outside)
+    os.mkfifo(workspace / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(workspace / "s"))
+    tree = SourceTree(data)
+    assert [found.path for found in tree.files()] == ["workspaces/thread/workspace/note.txt"]
+    assert tree.skipped == {"link": 2, "special file": 2}
+
+
+def test_a_directory_that_becomes_a_link_is_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    data = tmp_path / "data"
+    inner = data / "workspaces" / "thread" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "secret").write_text("mine")
+    tree = SourceTree(data)
+    (found,) = tree.files()
+    shutil.rmtree(inner)
+    inner.symlink_to(outside)
+    with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
+        tree.open(found.path)
+
+
+def test_a_very_deep_tree_is_left_out_and_does_not_stop_a_backup(tmp_path: Path) -> None:
+    top = tmp_path / "workspaces"
+    top.mkdir()
+    (top / "file").write_text("file")
+    descriptor = os.open(top, os.O_RDONLY)
+    try:
+        for _ in range(1_200):  # deeper than the recursion limit of Python
+            os.mkdir("d" * 10, dir_fd=descriptor)
+            inner = os.open("d" * 10, os.O_RDONLY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+    finally:
+        os.close(descriptor)
+    try:
+        tree = SourceTree(tmp_path)
+        assert [found.path for found in tree.files()] == ["workspaces/file"]
+        assert tree.skipped == {"too deep": 1}
+    finally:
+        remove_tree(top)  # pytest cannot delete it
