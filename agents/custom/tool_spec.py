@@ -107,7 +107,10 @@ class ToolSpec:
         permission: str = "",
         atomic: bool = True,
     ) -> ToolSpec:
-        """Return a tool that calls `function`, with its name, description and input."""
+        """Return a tool that calls `function`, with its name, description and input.
+
+        A `ToolSpec` is returned as it is, without the options. Raises `InvalidTool`.
+        """
         if isinstance(function, ToolSpec):
             return function
         if not callable(function):

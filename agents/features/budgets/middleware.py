@@ -2,8 +2,6 @@
 
 Runs without limits skip all of this, and their turns have no additional statements.
 
-Ask people for more than a limit allows.
-
 A run that has used up an allowance waits for it (`RunBudget.waits_for`). The request belongs to one
 run: the one whose limit it is, or, for the window of a budget, the first of the family that waits.
 The module `agents.features.budgets.answers` carries out decisions.
@@ -150,7 +148,10 @@ async def _reserve_call(run: RunContext, limits: RunLimits, request: ModelReques
 
 
 def reserve_for(writer: Writer, scope: Scope, need: Need, left: Reserved | None) -> Reserved:
-    """Reserve from all allowances of a run. `left` is the reservation of a failed call."""
+    """Reserve `need` in all allowances of a run. Raises `NoRoom`.
+
+    `left` is the reservation of a failed call, which is released first. Locks the run's clock.
+    """
     held_clock(writer)
     if left is not None:
         release(writer.run_id)

@@ -97,7 +97,15 @@ def reserve(run_id: str, allowances: Sequence[Allowance], need: Need) -> Reserve
 def settle(
     run_id: str, reserved: Reserved | None, allowances: Iterable[int], tokens: int, microusd: int
 ) -> list[EventDraft]:
-    """Replace a reservation by the real use of a call. Return the events to write."""
+    """Replace a reservation by the real use of a call. Return the warnings to write.
+
+    Args:
+        run_id: The run of the call.
+        reserved: The reservation of the call; None: it has none.
+        allowances: Ids of allowances in which the use counts without a reservation.
+        tokens: The tokens that the call has used.
+        microusd: Its cost in millionths of a dollar.
+    """
     held = reserved or Reserved(0, 0, ())
     if reserved is not None:
         RunBudget.objects.filter(run=run_id).update(

@@ -43,7 +43,7 @@ def scope_of(run: Run) -> Scope:
 
 
 def open_budget(run: Run, spec: AgentSpec) -> Scope | None:
-    """Return what the calls of `run` count in, or None if nothing limits it.
+    """Return the scope of `run`, or None if no limit applies to the run.
 
     Makes the allowance of a run whose agent limits it. The caller holds the run's clock.
     """

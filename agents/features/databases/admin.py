@@ -92,7 +92,12 @@ class ConnectionForm(forms.ModelForm):
 
 @admin.register(DatabaseConnection)
 class DatabaseConnectionAdmin(TypedFieldAdmin):
-    """Connections. Saves use `save_connection`. Read-only without `configure_database`."""
+    """The admin of database connections. Saves use `save_connection`.
+
+    Users without the permission `configure_database` can only read. Changing a connection with
+    `allow_writes` also requires the permission to allow writes. Nobody can change private
+    connections here.
+    """
 
     form = ConnectionForm
     typed_field = "new_url"

@@ -40,8 +40,9 @@ def save_google_key(
     """Verify a pasted JSON key with Google, and store it in place of the present one.
 
     `subject` and `access` (names of `access.OFFERED`) are for a service account. The key is for the
-    runs of `by`, or with `shared` for all people without their own. Raises `InvalidRequest` for an
-    invalid key, `CredentialRejected` and `ServiceUnreachable`; the stored key does not change then.
+    runs of `by`, or with `shared` for all people without their own. Raises `NotAllowed` if `by` may
+    not share credentials, `InvalidRequest` for an invalid key, `CredentialRejected` and
+    `ServiceUnreachable`; the stored key does not change then.
     """
     if shared:
         must_share(by)

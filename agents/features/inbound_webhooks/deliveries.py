@@ -52,7 +52,8 @@ _PRUNE_EVERY = 100
 class Delivered:
     """The result of a delivery. `run` is None if none was started (see `problem`) or it was erased.
 
-    `repeated`: the request was received before, and this is its result of then.
+    `repeated`: the request was received before, and this is its result of then. `wait`: the seconds
+    after which the sender may try again, if the rate is exceeded.
     """
 
     run: str | None
@@ -73,8 +74,9 @@ class _Message:
 def deliver(hook: InboundWebhook, key: str, body: bytes, content: Any) -> Delivered:
     """Start a run with `content` (JSON or a text), or find the run that was started before.
 
-    `wait` is above 0 if the hook's rate for this minute is exceeded; nothing is stored then. Raises
-    `Conflict` for a key that was used with another body.
+    `wait` is above 0 if the hook's rate for this minute is exceeded; nothing is stored then. `key`
+    identifies repeated requests. Raises `Conflict` for a key that was used with another body, and
+    `NotFound` if the hook has just been deleted.
     """
     digest = hashlib.sha256(body).hexdigest()
     known = InboundWebhookDelivery.objects.filter(

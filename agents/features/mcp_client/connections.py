@@ -94,7 +94,10 @@ def server_address(url: str) -> OutsideAddress:
 
 @sensitive_variables()
 def without_secrets(server: McpServer, text: str) -> str:
-    """Return a text of a server without its own secrets."""
+    """Return a text of a server without its own secrets of at least 8 characters.
+
+    If they cannot be decrypted, the text is returned as it is.
+    """
     try:
         secrets = secrets_of(server)
     except SecretUnreadable:

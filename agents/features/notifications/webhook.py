@@ -68,8 +68,8 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 def post(address: OutsideAddress, secret: str, message_id: str, body: bytes) -> int:
     """Deliver `body` (JSON) and return the status, a 2xx. Blocks for `SECONDS` at most.
 
-    Raises `DeliveryFailed`. Its text contains the receiver's status only: the reader of the error
-    may not have access to the receiver's network.
+    Raises `InvalidRequest` for an invalid secret, and `DeliveryFailed`. Its text contains the
+    receiver's status only: the reader of the error may not have access to the receiver's network.
     """
     now = int(time.time())
     head = (

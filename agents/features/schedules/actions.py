@@ -45,7 +45,9 @@ _OF_TIMES = ("cron", "interval_seconds", "time_zone", "ends_at", "is_enabled")
 
 @transaction.atomic
 def save_schedule(schedule: Schedule, *, by: AbstractBaseUser) -> Schedule:
-    """Store a new or changed schedule of its owner. Due times of the old version are dropped.
+    """Store a new or changed schedule of its owner.
+
+    If its times have changed, a due time of the old version is dropped.
 
     Raises `InvalidRequest`, `NotAllowed`, `NotFound` (the agent; the schedule, if it was deleted)
     and `Conflict` (too many schedules).

@@ -43,6 +43,8 @@ _NOT_STARTED = (FiringOutcome.REFUSED, FiringOutcome.FAILED)
 def fire_due() -> bool:
     """Start the longest due schedule, by the database's clock. Return False if none is due.
 
+    A schedule that cannot start is recorded, paused or postponed.
+
     It makes one indexed query if none is due.
     """
     due = Schedule.objects.filter(next_at__lte=Now()).order_by("next_at")

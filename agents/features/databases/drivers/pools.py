@@ -48,7 +48,10 @@ class Pool(Generic[S]):
 
     @contextmanager
     def connection(self, wait_seconds: float, cancel: Cancellation) -> Iterator[S]:
-        """Yield a clean connection. Raises QueryFailed if none is free in time."""
+        """Yield a clean connection.
+
+        Raises QueryFailed if none is free within `wait_seconds`, or the call is cancelled.
+        """
         connection = self._take(wait_seconds, cancel)
         clean = False
         try:
@@ -136,7 +139,7 @@ def pool_for(key: tuple[str, ...], make: Callable[[], Pool[S]]) -> Pool[S]:
 
 
 def close_idle(older_than: float = IDLE_SECONDS) -> None:
-    """Close idle connections and remove empty pools."""
+    """Close connections that are idle for `older_than` seconds, and remove empty pools."""
     with _lock:
         for key, pool in list(_pools.items()):
             if pool.close_idle(older_than):

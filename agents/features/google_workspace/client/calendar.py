@@ -58,7 +58,10 @@ class Calendars:
         return str(self._session.ask("GET", place, access.READ_CALENDARS)["id"])
 
     def every(self) -> list[dict[str, Any]]:
-        """Return id, name, time_zone, access (owner, writer, reader, freeBusyReader), primary."""
+        """Return id, name, time_zone, access and, for the own one, primary of each calendar.
+
+        `access` is owner, writer, reader or freeBusyReader. At most `MAX_PAGES` pages are read.
+        """
         found: list[dict[str, Any]] = []
         page = None
         for _ in range(MAX_PAGES):
@@ -147,7 +150,10 @@ class Calendars:
     def update(
         self, calendar_id: str, event: str, etag: str, changes: Mapping[str, Any], notify: bool
     ) -> dict[str, Any]:
-        """Change the given fields, if the event still has this `etag`."""
+        """Change the given fields, if the event still has this `etag`.
+
+        Otherwise it raises `GoogleFailed` with the code `changed_meanwhile`.
+        """
         said = self._session.ask(
             "PATCH",
             _address("calendars", calendar_id, "events", event),

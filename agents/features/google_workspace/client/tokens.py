@@ -64,7 +64,10 @@ _lock = threading.Lock()
 
 @sensitive_variables()
 def access_token(key: GoogleKey, name: Hashable, until: float) -> AccessToken:
-    """Return the token kept as `name`, or request a new one. Raises `GoogleFailed`."""
+    """Return the token kept as `name`, or request a new one. Raises `GoogleFailed`.
+
+    `until` is the deadline of the request, by `time.monotonic`.
+    """
     with _lock:
         found = _kept.get(name)
         if found is not None and found.expires > time.monotonic():
@@ -116,7 +119,10 @@ def ask_for_token(form: dict[str, str], until: float) -> dict[str, Any]:
 
 @sensitive_variables()
 def read_token(said: dict[str, Any], asked: tuple[str, ...] = ()) -> AccessToken:
-    """Return the token of an answer. Raises `GoogleFailed`."""
+    """Return the token of an answer. Raises `GoogleFailed` if there is none.
+
+    `asked` are the requested scopes, which count if the answer names none.
+    """
     text, lives = said.get("access_token"), said.get("expires_in", 3600)
     if not isinstance(text, str) or not text.isascii() or not text.isprintable() or not text:
         raise GoogleFailed("Google's answer contains no access token.", "malformed")

@@ -51,7 +51,7 @@ def text(most: int) -> AfterValidator:
 
 
 def at_most(most: int, least: int = 0) -> AfterValidator:
-    """Limit the length of a list."""
+    """Return a validator of the length of a list."""
 
     def check(items: list[str]) -> list[str]:
         if not least <= len(items) <= most:
@@ -84,7 +84,11 @@ def google_tool(
 
 
 async def with_google(context: ToolContext, use: Callable[[GoogleSession], Any]) -> ToolResult:
-    """Call Google in a thread, with the current credential: a removed one must not be used."""
+    """Call `use` in a thread, with the current credential, and return its result.
+
+    The credential is read for each call, because a removed one must not be used. Errors of Google
+    and a missing credential become error results.
+    """
     try:
         found = await context.in_database(_key, context.owner_id)
     except SecretUnreadable:

@@ -135,7 +135,10 @@ def connect(target: DatabaseTarget, seconds: float) -> MysqlSession:
 
 @contextmanager
 def cut_after(seconds: float, session: MysqlSession) -> Iterator[None]:
-    """Close the session after some seconds, if the server accepts the connection but is silent."""
+    """Shut down the session's connection if the block takes longer than `seconds`.
+
+    A server that accepts the connection may never answer.
+    """
     timer = threading.Timer(seconds, session.cut)
     timer.daemon = True
     timer.start()
