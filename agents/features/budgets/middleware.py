@@ -203,7 +203,10 @@ def _scope_now(writer: Writer, run: Run, spec: AgentSpec) -> Scope:
 
 
 def wait_for_budget(scope: Scope, spec: AgentSpec, need: Need) -> Park:
-    """Return a park with a request for more of the used-up amount."""
+    """Return a park with a request for more of the used-up amount.
+
+    `need` is the worst case of the call that has no room.
+    """
     return Park(BUDGET, partial(_ask_for_more, scope, spec, need), locks=scope.run_ids)
 
 
@@ -240,7 +243,11 @@ MIDDLEWARE = [Budgets()]
 def ask_for_more(
     asked_run: Run, spec: AgentSpec, shortage: Shortage, need: Need, model: str
 ) -> tuple[ApprovalRequest, list[EventDraft]]:
-    """Return the pending request about this allowance, or a new one with its event."""
+    """Return the pending request about the allowance of `shortage`, or a new one with its event.
+
+    `asked_run` is the run that has the request, and `spec` is its agent. `need` is the worst case
+    of the call that has no room, and `model` its model.
+    """
     allowance = shortage.allowance
     there = ApprovalRequest.objects.filter(
         run=asked_run, budget_request__allowance=allowance, status=ApprovalStatus.PENDING

@@ -148,7 +148,7 @@ def release(run_id: str) -> None:
 
 
 def shortage_among(allowances: Iterable[Allowance], need: Need) -> Shortage | None:
-    """Return the first of `allowances` that is used up for this call."""
+    """Return the first of `allowances` that is used up for a call with this `need`, or None."""
     for allowance in allowances:
         kind = shortage_of(allowance, need)
         if kind is not None:
@@ -214,5 +214,5 @@ def _warnings(
 
 
 def scope_word(allowance: Allowance) -> str:
-    """Return `run`, `day` or `month`."""
+    """Return what the allowance limits: `run`, `day` or `month`."""
     return "run" if allowance.budget is None else allowance.budget.period

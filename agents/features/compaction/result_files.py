@@ -35,7 +35,7 @@ def file_name(kind: str, place: str) -> str:
 
 
 def paths_for(kind: str, place: str) -> tuple[str, str]:
-    """Return the two possible paths: in the directory, and next to it."""
+    """Return the two possible paths of a file: in the directory, and next to it."""
     name = file_name(kind, place)
     return f"{DIRECTORY}/{name}", f"{ASIDE}{name}"
 

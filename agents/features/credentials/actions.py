@@ -72,7 +72,8 @@ def store_credential(
 ) -> Credential:
     """Store a token in place of the present one.
 
-    The caller has checked the token with its service and, with `shared`, the permission of `by`.
+    `secret` is the sealed token, `account` the name of its account, for people. The caller has
+    checked the token with its service and, with `shared`, the permission of `by`.
     """
     row, _ = Credential.objects.update_or_create(
         provider=provider,

@@ -69,7 +69,10 @@ def save_google_key(
 
 @sensitive_variables()
 def save_google_consent(code: str, verifier: str, back: str, *, by: Person) -> Credential:
-    """Store the grant for a `code` that Google gave `by`. Raises as `save_google_key`."""
+    """Store the grant for a `code` that Google gave `by`. Raises as `save_google_key`.
+
+    `verifier` and `back` are those of `consent_address`.
+    """
     try:
         key = granted_key(code, verifier, back)
     except GoogleFailed as failure:

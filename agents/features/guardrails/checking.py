@@ -190,7 +190,11 @@ async def _decision(
 
 
 def program_guards(run: Run, fingerprint: str) -> ProgramGuards | None:
-    """Return the parts of the run's Python program. None without one, or if it is elsewhere."""
+    """Return the guardrails and hooks of the run's Python program.
+
+    `fingerprint` is that of the program in the run's version. None without a program, or if it runs
+    in another process.
+    """
     toolkit = toolkit_of(run, fingerprint)
     return None if toolkit is None else toolkit.part(ProgramGuards)
 

@@ -182,8 +182,8 @@ def admit(
 ) -> tuple[InboundWebhook, Signed] | None:
     """Return the hook and the signed request, or None if it is unknown, paused or badly signed.
 
-    `headers` have lower-case names. The reason for None is counted, but never sent. Raises
-    `TooManyFailures`, for known and unknown ids.
+    `headers` have lower-case names. `network` identifies the sender for the limit of refusals. The
+    reason for None is counted, but never sent. Raises `TooManyFailures`, for known and unknown ids.
     """
     found = InboundWebhook.objects.select_related("owner", "agent").filter(pk=hook_id).first()
     signing = found.signing if found is not None else InboundWebhookSigning.STANDARD
@@ -202,7 +202,10 @@ def admit(
 
 
 def count_refusal(subject: str, reason: str) -> None:
-    """Count one more refused request of today."""
+    """Count one more refused request of today.
+
+    `subject` is a hook's id, or empty for unknown ids.
+    """
     now = timezone.now()
     row = InboundWebhookRefusal.objects.filter(subject=subject, day=now.date(), reason=reason)
     if row.update(count=F("count") + 1, last_at=now):

@@ -54,7 +54,10 @@ def new_secret() -> str:
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
-    """Return the value of `webhook-signature`. Raises `InvalidRequest` for an invalid secret."""
+    """Return the value of `webhook-signature`. Raises `InvalidRequest` for an invalid secret.
+
+    `timestamp` is in Unix seconds.
+    """
     try:
         key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except binascii.Error:

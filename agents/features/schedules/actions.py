@@ -128,7 +128,7 @@ def check_schedule(schedule: Schedule) -> Times:
 
 
 def set_next(schedule: Schedule, times: Times, after: datetime) -> None:
-    """Set the next due time, or None if the schedule is paused or has ended."""
+    """Set the first due time later than `after`, or None if the schedule is paused or has ended."""
     due = next_after(times, after) if schedule.is_enabled else None
     if due is not None and schedule.ends_at is not None and due > schedule.ends_at:
         due = None

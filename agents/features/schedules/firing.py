@@ -77,7 +77,8 @@ def fire_due() -> bool:
 def fire_now(schedule_id: str, *, by: AbstractBaseUser) -> Run:
     """Start a schedule once, by hand. Its next due time does not change.
 
-    Raises `NotFound`, `NotAllowed`, and the errors of `create_run` and `check_can_start`.
+    Raises `NotFound`, `NotAllowed`, `InvalidRequest` if the schedule has become invalid, and the
+    errors of `create_run` and `check_can_start`.
     """
     schedule = locked_schedule(schedule_id)
     check_may_define(schedule, by)

@@ -55,7 +55,10 @@ def filter_of(query: QueryDict) -> QueueFilter:
 
 
 def query_of(wanted: QueueFilter, **more: str) -> str:
-    """Return `wanted` as a query string for a link, without empty values."""
+    """Return `wanted` and the parameters `more` as a query string for a link.
+
+    Empty values are left out.
+    """
     values = {name: value for name, value in asdict(wanted).items() if name != "is_pending"}
     tab = {} if wanted.is_pending else {"tab": DECIDED}
     parameters = {name: value for name, value in {**tab, **values, **more}.items() if value}

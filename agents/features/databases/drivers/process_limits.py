@@ -69,7 +69,7 @@ def end_after(seconds: float) -> None:
 
 
 def is_worn() -> bool:
-    """Whether this process keeps too much memory for another statement."""
+    """Return whether this process keeps too much memory for another statement."""
     if sys.platform != "linux":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _WORN_BYTES
     with open("/proc/self/statm", encoding="ascii") as statm:

@@ -54,7 +54,7 @@ def meant_name(names: Sequence[str], name: str) -> str:
 
 
 def known_name(names: Sequence[str], name: str) -> str:
-    """Return `meant_name`. Raises `DatabaseUnavailable` if there is no such database."""
+    """Return the same as `meant_name`. Raises `DatabaseUnavailable` if it is not in `names`."""
     name = meant_name(names, name)
     if name in names:
         return name

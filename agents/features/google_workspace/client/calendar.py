@@ -34,6 +34,8 @@ def _address(*parts: str) -> str:
 def event_id(run_id: str, calendar_id: str, event: Mapping[str, Any], number: int) -> str:
     """Return a constant id of an event of a run, so that Google creates it only once.
 
+    `number` counts equal events that were deleted since.
+
     It consists of letters a to v and digits.
     """
     whole = f"{run_id}\n{calendar_id}\n{json.dumps(event, sort_keys=True)}\n{number}".encode(
@@ -106,7 +108,10 @@ class Calendars:
         return event_of(self._event(calendar_id, event))
 
     def busy(self, calendars: Sequence[str], start: str, end: str) -> dict[str, Any]:
-        """Return each calendar's busy times, or the reason why they are unknown."""
+        """Return `{"busy": …}` with each calendar's busy times from `start` to `end`.
+
+        For a calendar whose times are unknown, it has the reason.
+        """
         said = self._session.ask(
             "POST",
             _address("freeBusy"),
@@ -122,7 +127,10 @@ class Calendars:
     def create(
         self, run_id: str, calendar_id: str, event: Mapping[str, Any], notify: bool
     ) -> dict[str, Any]:
-        """Create an event, or return the existing one if this run has created the same one."""
+        """Create an event, or return the existing one if this run has created the same one.
+
+        With `notify`, Google sends mails to the guests, here and in the methods below.
+        """
         for number in range(_SAME):
             made = event_id(run_id, calendar_id, event, number)
             try:

@@ -49,7 +49,7 @@ class Letter:
 
 
 def mark_of(run_id: str, tool_input: object) -> str:
-    """Return a letter's mark, which is unique and the same for each attempt in a run."""
+    """Return a letter's mark: the same for each attempt to send the same input in a run."""
     whole = f"{run_id}\n{json.dumps(tool_input, sort_keys=True)}"
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
@@ -88,7 +88,9 @@ _MINUTE_MS = 60_000
 
 
 def send(session: GoogleSession, letter: Letter, mark: str, thread_id: str = "") -> dict[str, Any]:
-    """Send a message, with one request. Return `sent`, `id` and `thread_id`.
+    """Send a letter, with one request. Return `sent`, `id` and `thread_id`.
+
+    It has the mark of `mark_of`, and belongs to the conversation `thread_id`.
 
     Raises `GoogleFailed`; its `sent` is None if Gmail may have sent the message.
     """

@@ -178,7 +178,10 @@ def can_ask() -> bool:
 
 
 def consent_address(scopes: Iterable[str], state: str, verifier: str, back: str) -> str:
-    """Return the address of the consent page. Google redirects people to `back` afterwards."""
+    """Return the address of the consent page. Google redirects people to `back` afterwards.
+
+    `state` and `verifier` (of PKCE) are secrets of the session, which the return must have.
+    """
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
     asked = {
         "client_id": GoogleSettings.now().GOOGLE_CLIENT_ID,
@@ -197,7 +200,10 @@ def consent_address(scopes: Iterable[str], state: str, verifier: str, back: str)
 
 @sensitive_variables()
 def granted_key(code: str, verifier: str, back: str) -> str:
-    """Return the grant for a code, as a JSON key (`keys`). Raises `GoogleFailed`."""
+    """Return the grant for a code, as a JSON key (`keys`). Raises `GoogleFailed`.
+
+    `verifier` and `back` are those of `consent_address`.
+    """
     client = {
         "client_id": GoogleSettings.now().GOOGLE_CLIENT_ID,
         "client_secret": GoogleSettings.now().GOOGLE_CLIENT_SECRET,

@@ -194,7 +194,10 @@ async def save_attachment(context: ToolContext, given: SaveAttachmentInput) -> T
 
 
 def read_files(backend: FileBackend, paths: Sequence[str]) -> list[File] | str:
-    """Return the files to attach, or the problem of one of them."""
+    """Return the files to attach, or the problem of one of them.
+
+    Together they can have `MAX_ATTACHED` bytes.
+    """
     found: list[File] = []
     left = MAX_ATTACHED
     for path in paths:

@@ -39,7 +39,10 @@ def _checked(fits: Callable[[str], object], problem: str) -> AfterValidator:
 
 
 def line(most: int, least: int = 0) -> AfterValidator:
-    """Return a validator of one line without hidden characters: the approver must see all of it."""
+    """Return a validator of one line of `least` to `most` characters, none of them hidden.
+
+    The approver must see all of it.
+    """
     return _checked(
         lambda text: least <= len(text) <= most and "\n" not in text and visible(text) == text,
         f"must be one line of {least} to {most:,} visible characters",
@@ -51,7 +54,7 @@ def text(most: int) -> AfterValidator:
 
 
 def at_most(most: int, least: int = 0) -> AfterValidator:
-    """Return a validator of the length of a list."""
+    """Return a validator of a list with `least` to `most` items."""
 
     def check(items: list[str]) -> list[str]:
         if not least <= len(items) <= most:

@@ -89,7 +89,11 @@ class MysqlSession:
 
 
 def connect(target: DatabaseTarget, seconds: float) -> MysqlSession:
-    """Return a new connection without settings. Raises QueryFailed and PyMySQL's errors."""
+    """Return a new connection, whose session has the server's defaults.
+
+    `seconds`, or the shorter `connect_timeout` of the URL, limits the connection to an address, and
+    then the handshake. Raises QueryFailed and PyMySQL's errors.
+    """
     url = parsed(target)
     if not url.username or not url.host or not url.database:
         raise QueryFailed(

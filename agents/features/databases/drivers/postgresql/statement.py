@@ -260,7 +260,10 @@ def check_calls(connection: Connection, target: DatabaseTarget, text: str) -> bo
 
 
 def refuse_routines(target: DatabaseTarget, what: str, names: list[str]) -> None:
-    """Raise QueryFailed if there are any names."""
+    """Raise QueryFailed if `names` has names of functions or triggers.
+
+    `what` is the verb of the message, as `calls`.
+    """
     if names:
         raise QueryFailed(
             f"The statement {what} {', '.join(names[:5])}{', …' if len(names) > 5 else ''}. A "
