@@ -1,4 +1,4 @@
-"""Make the model of a function's input from its type hints."""
+"""Make the model of a function's input from its type hints and its docstring."""
 
 from __future__ import annotations
 

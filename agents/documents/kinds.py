@@ -1,4 +1,6 @@
-"""Detection of file types: the name gives the type, and the content must agree.
+"""Types and names of uploaded files.
+
+The name gives the type, and the content must agree.
 
 In the web process, this reads only the start of a file and markers in it. A program in a sandbox
 reads the full content later.

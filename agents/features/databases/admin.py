@@ -136,7 +136,10 @@ class DatabaseConnectionAdmin(TypedFieldAdmin):
     def get_readonly_fields(
         self, request: HttpRequest, obj: DatabaseConnection | None = None
     ) -> list[str]:
-        """Make the name of an existing connection read-only, since active runs refer to it."""
+        """Make the name of an existing connection read-only, since active runs refer to it.
+
+        So are the fields about writes for users without the permission to allow writes.
+        """
         fixed = [] if obj is None else ["name"]
         if not may_allow_writes(person(request)):
             fixed += ["allow_writes", "allow_routines"]

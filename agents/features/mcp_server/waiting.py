@@ -1,4 +1,4 @@
-"""Wait for a run's answer, and report its progress to the client.
+"""Wait for a run's answer, report its progress to the client, and write the result of the call.
 
 The wait ends with the run, when the run needs a person, or after its time limit. If the client
 disconnects, only the wait ends.

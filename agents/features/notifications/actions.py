@@ -1,4 +1,4 @@
-"""Save and remove notification targets."""
+"""Save and remove notification targets, and write the messages to them."""
 
 from __future__ import annotations
 

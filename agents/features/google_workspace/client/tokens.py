@@ -1,4 +1,4 @@
-"""Access tokens: requested with a stored credential, and kept in this process until they expire."""
+"""Access tokens, kept in this process until they expire, and the consent of people (OAuth)."""
 
 from __future__ import annotations
 

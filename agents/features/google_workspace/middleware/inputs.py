@@ -1,4 +1,7 @@
-"""Types of texts in requests to Google. Checked here, since schema patterns would cost tokens."""
+"""The calls of Google, and the types of texts in their inputs.
+
+Texts are checked here, since patterns in schemas would cost tokens.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Record the changes of a statement in SQLite with temporary triggers of the connection.
 
-The file does not contain them. They record every row, also rows changed by other triggers, foreign
-keys and REPLACE.
+The file does not contain them. They record every changed row, also those that other triggers,
+foreign keys and REPLACE change.
 """
 
 from __future__ import annotations
