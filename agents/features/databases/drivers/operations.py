@@ -91,7 +91,7 @@ def write(
 ) -> Changes:  # fmt: skip
     """Run one statement that writes. It is committed if `keep` returns True for its changes.
 
-    Without `keep` it is a trial, which is rolled back. Raises QueryFailed.
+    Without `keep` it is a trial, which leaves no changes. Raises QueryFailed.
     """
     if dialect_of(target) == "sqlite":
         if keep is None:
