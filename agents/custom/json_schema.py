@@ -16,7 +16,7 @@ from agents.custom.signature import InvalidTool
 def model_of_schema(name: str, schema: Any) -> type[BaseModel]:
     """Return a model that shows `schema` to the agent and checks inputs by it.
 
-    Raises `InvalidTool` if it is not a JSON Schema of an object.
+    Raises `InvalidTool` if it is not a JSON Schema of an object, or has a `$ref`.
     """
     if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
         raise InvalidTool(f"The input_schema of {name} must be a JSON Schema of type object.")

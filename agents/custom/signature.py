@@ -1,4 +1,4 @@
-"""Make the model of a function's input from its type hints."""
+"""Make the model of a function's input from its type hints and its docstring."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class _Input(BaseModel):
 class Signature:
     """The input of a function. `parameters` are names for the model to fill, in order.
 
-    `context` is the name of the parameter for a `ToolContext`; empty for none.
+    `positional` are those of them that are positional-only. `context` is the name of the parameter
+    for a `ToolContext`; empty for none.
     """
 
     model: type[BaseModel]
@@ -58,7 +59,11 @@ def misfit(name: str, error: ValidationError) -> str:
 
 
 def read_signature(function: Callable[..., Any], name: str) -> Signature:
-    """Return the input of `function`. Raises `InvalidTool` for types without a JSON schema."""
+    """Return the input of `function`.
+
+    Raises `InvalidTool` if it cannot be read: for types without a JSON schema, `*args` or
+    `**kwargs`, and reserved names.
+    """
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:

@@ -107,7 +107,12 @@ class ToolSpec:
         permission: str = "",
         atomic: bool = True,
     ) -> ToolSpec:
-        """Return a tool that calls `function`, with its name, description and input."""
+        """Return a tool that calls `function`.
+
+        Its name and docstring are used unless `name` and `description` are given. The other
+        arguments are fields of `ToolSpec`. A `ToolSpec` is returned as it is, without them. Raises
+        `InvalidTool`.
+        """
         if isinstance(function, ToolSpec):
             return function
         if not callable(function):

@@ -13,7 +13,10 @@ import typing_extensions
 
 
 def usable_type(kind: Any, within: tuple[Any, ...] = ()) -> Any:
-    """Return a type that pydantic accepts: before Python 3.12 it refuses `typing.TypedDict`."""
+    """Return a type that pydantic accepts: before Python 3.12 it refuses `typing.TypedDict`.
+
+    `within` are the typed dictionaries around it. Raises `TypeError` for one that contains itself.
+    """
     if sys.version_info >= (3, 12):
         return kind
     if typing.is_typeddict(kind) and type(kind).__module__ == "typing":

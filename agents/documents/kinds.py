@@ -1,4 +1,6 @@
-"""Detection of file types: the name gives the type, and the content must agree.
+"""Types and names of uploaded files.
+
+The name gives the type, and the content must agree.
 
 In the web process, this reads only the start of a file and markers in it. A program in a sandbox
 reads the full content later.
@@ -127,7 +129,8 @@ class NotTaken(Exception):
 def kind_of(name: str, file: IO[bytes], allowed: Collection[str] = FAMILIES) -> Kind:
     """Return the type of `file` with the name `name`, and rewind the file.
 
-    A name without a known suffix is treated as text. Raises `NotTaken`.
+    A name without a known suffix is treated as text; if it is no text, and `OTHER` is in `allowed`,
+    the result is `UNKNOWN`. `allowed` are families. Raises `NotTaken`.
     """
     suffix = split_suffix(name)[1].removeprefix(".").casefold()
     file.seek(0)
@@ -215,7 +218,10 @@ def safe_name(given: str) -> str:
 
 
 def original_name(given: str) -> str:
-    """Return the original name for people, without hidden characters and with at most 255."""
+    """Return the original name for people, of at most `ORIGINAL_CHARS` characters.
+
+    Hidden characters are replaced by `_`.
+    """
     return _visible(given.encode("utf-8", "replace").decode())[:ORIGINAL_CHARS]
 
 

@@ -100,7 +100,11 @@ class DocumentReader:
             self.problem = f"the toolbox {name!r} or the sandbox is missing on the server"
 
     def markdown(self, reader: str, data: bytes, cancel: Cancellation) -> tuple[str, str]:
-        """Return (the text, ""), or ("", the reason for the failure)."""
+        """Return (the text, ""), or ("", the reason for the failure).
+
+        `reader` is `Kind.reader` of the file. A text above `MARKDOWN_CHARS` characters is cut, with
+        a note.
+        """
         if self.problem:
             return "", self.problem
         told = (("VEL_READER", reader), ("VEL_LIMIT", str(MARKDOWN_CHARS)))

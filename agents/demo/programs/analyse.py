@@ -98,7 +98,7 @@ def days_for_half_of_the_rain(days):
 
 
 def tomorrow(days):
-    """How often the next day is wet, in percent, after a wet and after a dry day."""
+    """Return how often the next day is wet, in percent, after a wet and after a dry day."""
     after: dict[bool, list[bool]] = {True: [], False: []}
     for place in range(1, len(days)):
         after[days[place - 1]["wet"]].append(days[place]["wet"])

@@ -73,7 +73,7 @@ def days_for_half_of_the_rain(days):
 
 
 def tomorrow(days):
-    """How often the next day is wet, in percent, after a wet and after a dry day."""
+    """Return how often the next day is wet, in percent, after a wet and after a dry day."""
     after = days["wet"].iloc[1:].groupby(days["wet"].shift().iloc[1:].astype(bool)).mean()
     return {"after_wet_pct": 100 * float(after[True]), "after_dry_pct": 100 * float(after[False])}
 

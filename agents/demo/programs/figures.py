@@ -5,7 +5,7 @@ import json
 
 
 def figures(summary):
-    """(key, value) of each."""
+    """Yield (key, value) of each figure."""
     for number, month in enumerate(summary["months"], start=1):
         for field in ("rain_mm", "wet_days_pct", "high", "low"):
             yield f"month {number:02d} {field}", month[field]

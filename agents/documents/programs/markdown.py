@@ -31,7 +31,7 @@ class TooLarge(Exception):
 
 
 class Output:
-    """Collects text up to the limit, and adds a note if the text was cut."""
+    """Collects text up to the limit. At the limit it adds a note and raises `Enough`."""
 
     def __init__(self):
         self.parts, self.left, self.has_text = [], LIMIT, False

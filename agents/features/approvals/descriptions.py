@@ -21,7 +21,11 @@ MOST_CHARACTERS = 12_000
 
 
 async def describe(session: Session, item: CheckedCall) -> str:
-    """Return the tool's description of the input; empty if it has none or fails."""
+    """Return the tool's description of the input, at most `MOST_CHARACTERS` characters.
+
+    Empty if the tool has no description, if it fails or takes too long, or if the call already
+    waits for a decision.
+    """
     tool = item.tool
     if tool.describe is None or item.call.status == ToolCallStatus.WAITING:
         return ""

@@ -29,7 +29,10 @@ def edited_review(request: ApprovalRequest) -> Review | None:
 
 
 def review_of_edit(request: ApprovalRequest, arguments: dict[str, Any]) -> Review:
-    """Return the same for an edit before its decision. `arguments` is `DecisionRequest.input`."""
+    """Return a diff from the requested input to `arguments` (as in `DecisionRequest.input`).
+
+    The edit may be decided or only proposed.
+    """
     kind = proposal_kind(request)
     is_decided = request.status == ApprovalStatus.DECIDED
     if kind is not None:

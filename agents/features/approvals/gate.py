@@ -145,9 +145,10 @@ class ApprovalsGate(Gate):
 
 
 def may_start(writer: Writer, call: Call, grant_id: str = "", family: str = "") -> bool:
-    """Return whether a call may start, in the transaction that stores its start.
+    """Return whether a call may start, and count the use of its grant.
 
-    Returns False if its approval is stale, or its grant is no longer valid.
+    Runs in the transaction that stores the start. Returns False if the approval is stale, or the
+    grant is no longer valid. `family` is the result of `family_state`, which an approval covers.
     """
     if call.status == ToolCallStatus.APPROVED and approval_is_stale(writer, call, family):
         return False
@@ -170,7 +171,10 @@ def _problem_of(run: Run, proposed: Proposed) -> str | None:
 
 
 async def family_state(session: Session) -> str:
-    """Return a text that changes with the shared files; empty for a run that shares none."""
+    """Return a text that changes when the files change that a family of runs shares.
+
+    A family is a run with its subagents. Empty for a run without a family.
+    """
     found = await session.database.run(_generations, session.writer.thread_id)
     if not found:
         return ""
@@ -220,7 +224,11 @@ class Trials:
         """By calls about to be made: the approved result, which a new trial has confirmed."""
 
     async def make(self, item: CheckedCall) -> Preview | Unfit:
-        """Return the result of a trial. A trial that fails ends its call."""
+        """Return the result of a trial.
+
+        A trial that fails, or takes longer than `TRIAL_SECONDS`, returns an `Unfit`, which ends the
+        call.
+        """
         call, tool = item.call, item.tool
         assert tool.trial is not None
         session = self._session
@@ -244,9 +252,10 @@ class Trials:
         return found
 
     async def repeat(self, item: CheckedCall) -> bool | Unfit:
-        """Return whether an approved call would still do the same.
+        """Return whether a new trial has the result that was approved.
 
-        If not, its request is superseded, and it needs a new approval.
+        If not, the request is superseded, and the call needs a new approval. A trial that fails
+        returns an `Unfit`, as in `make`.
         """
         database, writer = self._session.database, self._session.writer
         request = await database.run(_approved, writer, item.call)

@@ -19,9 +19,10 @@ from agents.states import APPROVAL_TRANSITIONS, ApprovalStatus, RunStatus, check
 
 @transaction.atomic
 def expire_approval() -> bool:
-    """Reject the request that expired first, and wake its run.
+    """End the request that expired first, reject its call, and wake its run.
 
-    Return False if no request has expired. Any process may call this at any time.
+    The run stays parked while it has other pending requests. Return whether a request was ended:
+    False if none has expired, or another process was faster. Any process may call this at any time.
     """
     due = ApprovalRequest.objects.filter(
         Q(run__status=RunStatus.WAITING) | beside_requests(),

@@ -57,7 +57,7 @@ def _calls_of(questions: Sequence[Question]) -> list[dict[str, Any]]:
 
 
 def wait_for_people(questions: Sequence[Question], family: str = "") -> Park:
-    """Request approval for each call.
+    """Return a park that requests approval for each call.
 
     Invariant 4: the digest is computed here, after all calls of the turn that need no approval have
     finished. It covers the call, its input, the workspace generation and `family`, the state that
@@ -126,9 +126,10 @@ def _refuse(row: ToolCall, message: str, code: str) -> EventDraft:
 
 
 def approval_is_stale(writer: Writer, call: Call, family: str) -> bool:
-    """Return whether an approval is out of date, and supersede it then.
+    """Return whether the latest approval of a call is missing or out of date.
 
-    Runs in the transaction that would commit `started`.
+    An approval that is out of date is superseded. Runs in the transaction that would commit
+    `started`, and locks the thread. `family` is the result of `family_state`. Raises `FenceLost`.
     """
     check_fence(writer)
     request = (

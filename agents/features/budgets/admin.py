@@ -31,7 +31,7 @@ from agents.selectors.usage import usage_by_day, zone_of
 from agents.services.errors import NotFound
 
 WINDOWS = 31
-"""Past windows in a chart at most."""
+"""Maximum number of windows in a chart."""
 DAYS = 30
 
 
@@ -52,7 +52,10 @@ class BudgetForm(forms.ModelForm):
 
 @admin.register(Budget)
 class BudgetAdmin(admin.ModelAdmin):
-    """Saves use `save_budget`. The permission to change budgets also allows giving more."""
+    """The admin of budgets. Saves use `save_budget`.
+
+    The permission to change budgets also allows decisions on requests for a larger budget.
+    """
 
     form = BudgetForm
     change_list_template = "admin/vel_budgets/budget/list.html"
@@ -69,7 +72,7 @@ class BudgetAdmin(admin.ModelAdmin):
     ]
 
     def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
-        """Return the fields: a project may have no admin of users, or one without search."""
+        """Return the fields with autocompletion: `user` only if the admin of users has a search."""
         users = self.admin_site._registry.get(get_user_model())
         found = ["user"] if users is not None and users.get_search_fields(request) else []
         return [*self.autocomplete_fields, *found]
@@ -136,7 +139,7 @@ class BudgetAdmin(admin.ModelAdmin):
         return [path("usage/", view, name="vel_budgets_budget_usage"), *super().get_urls()]
 
     def usage_page(self, request: HttpRequest) -> HttpResponse:
-        """Show the usage of the last days, of all runs that the person may read."""
+        """Show the use in the last `DAYS` days, by the runs that the person may read."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         zone = zone_of(settings.TIME_ZONE)

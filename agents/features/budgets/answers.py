@@ -81,10 +81,11 @@ def editable_part(request: ApprovalRequest) -> dict[str, Any]:
 
 
 def amount_of(request: ApprovalRequest, arguments: dict[str, Any] | None) -> tuple[int, int]:
-    """Return the tokens and millionths of a dollar of an approval. `arguments`: of an `edit`.
+    """Return the tokens and the millionths of a dollar that an approval gives.
 
-    Raises `InvalidRequest` unless an edit has a positive amount of the requested kind, and changes
-    nothing more.
+    `arguments` is the input of an `edit`, or None: the requested amount. Both are 0 for a request
+    about an unknown price. Raises `InvalidRequest` unless an edit has a positive amount of the
+    requested kind, and changes nothing else.
     """
     part = editable_part(request)
     if not part:
@@ -104,7 +105,10 @@ def amount_of(request: ApprovalRequest, arguments: dict[str, Any] | None) -> tup
 
 
 def read_dollars(text: object) -> int:
-    """Return millionths of a dollar for a text as `2.50`. Raises `InvalidRequest`."""
+    """Return millionths of a dollar for a text such as `2.50`.
+
+    Raises `InvalidRequest` unless it is a positive decimal number with at most six decimals.
+    """
     whole, _, rest = str(text).partition(".")
     digits = rest.ljust(6, "0")
     if (

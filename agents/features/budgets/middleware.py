@@ -2,8 +2,6 @@
 
 Runs without limits skip all of this, and their turns have no additional statements.
 
-Ask people for more than a limit allows.
-
 A run that has used up an allowance waits for it (`RunBudget.waits_for`). The request belongs to one
 run: the one whose limit it is, or, for the window of a budget, the first of the family that waits.
 The module `agents.features.budgets.answers` carries out decisions.
@@ -150,7 +148,10 @@ async def _reserve_call(run: RunContext, limits: RunLimits, request: ModelReques
 
 
 def reserve_for(writer: Writer, scope: Scope, need: Need, left: Reserved | None) -> Reserved:
-    """Reserve from all allowances of a run. `left` is the reservation of a failed call."""
+    """Reserve `need` in all allowances of a run. Raises `NoRoom`.
+
+    `left` is the reservation of a failed call, which is released first. Locks the run's clock.
+    """
     held_clock(writer)
     if left is not None:
         release(writer.run_id)
@@ -202,7 +203,10 @@ def _scope_now(writer: Writer, run: Run, spec: AgentSpec) -> Scope:
 
 
 def wait_for_budget(scope: Scope, spec: AgentSpec, need: Need) -> Park:
-    """Return a park with a request for more of the used-up amount."""
+    """Return a park with a request for more of the used-up amount.
+
+    `need` is the worst case of the call that has no room.
+    """
     return Park(BUDGET, partial(_ask_for_more, scope, spec, need), locks=scope.run_ids)
 
 
@@ -239,7 +243,11 @@ MIDDLEWARE = [Budgets()]
 def ask_for_more(
     asked_run: Run, spec: AgentSpec, shortage: Shortage, need: Need, model: str
 ) -> tuple[ApprovalRequest, list[EventDraft]]:
-    """Return the pending request about this allowance, or a new one with its event."""
+    """Return the pending request about the allowance of `shortage`, or a new one with its event.
+
+    `asked_run` is the run that has the request, and `spec` is its agent. `need` is the worst case
+    of the call that has no room, and `model` its model.
+    """
     allowance = shortage.allowance
     there = ApprovalRequest.objects.filter(
         run=asked_run, budget_request__allowance=allowance, status=ApprovalStatus.PENDING

@@ -26,7 +26,7 @@ class Period(models.TextChoices):
 
 
 class Budget(models.Model):
-    """The limit of an agent, a user, or a user with one agent for a day or a month."""
+    """The limit of an agent, a user, a user with one agent, or a trigger for a day or a month."""
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     agent = models.ForeignKey(

@@ -97,7 +97,15 @@ def reserve(run_id: str, allowances: Sequence[Allowance], need: Need) -> Reserve
 def settle(
     run_id: str, reserved: Reserved | None, allowances: Iterable[int], tokens: int, microusd: int
 ) -> list[EventDraft]:
-    """Replace a reservation by the real use of a call. Return the events to write."""
+    """Replace a reservation by the real use of a call. Return the warnings to write.
+
+    Args:
+        run_id: The run of the call.
+        reserved: The reservation of the call; None: it has none.
+        allowances: Ids of allowances in which the use counts without a reservation.
+        tokens: The tokens that the call has used.
+        microusd: Its cost in millionths of a dollar.
+    """
     held = reserved or Reserved(0, 0, ())
     if reserved is not None:
         RunBudget.objects.filter(run=run_id).update(
@@ -140,7 +148,7 @@ def release(run_id: str) -> None:
 
 
 def shortage_among(allowances: Iterable[Allowance], need: Need) -> Shortage | None:
-    """Return the first of `allowances` that is used up for this call."""
+    """Return the first of `allowances` that is used up for a call with this `need`, or None."""
     for allowance in allowances:
         kind = shortage_of(allowance, need)
         if kind is not None:
@@ -206,5 +214,5 @@ def _warnings(
 
 
 def scope_word(allowance: Allowance) -> str:
-    """Return `run`, `day` or `month`."""
+    """Return what the allowance limits: `run`, `day` or `month`."""
     return "run" if allowance.budget is None else allowance.budget.period

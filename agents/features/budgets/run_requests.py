@@ -94,7 +94,9 @@ def review_of(asked: Mapping[str, Any]) -> Review:
             f"calls of {one_line(str(asked['model']))}, which have no known price and count as $0"
         )
     fields["An approval gives"] = more
-    note = Note("A rejection ends the run, and all other runs that wait for the same budget.")
+    note = Note(
+        "A rejection ends the run, and its parents and subagents that wait for the same limit."
+    )
     return Review(title, (fields_section("", fields),), (note,))
 
 

@@ -43,7 +43,7 @@ def scope_of(run: Run) -> Scope:
 
 
 def open_budget(run: Run, spec: AgentSpec) -> Scope | None:
-    """Return what the calls of `run` count in, or None if nothing limits it.
+    """Return the scope of `run`, or None if no limit applies to the run.
 
     Makes the allowance of a run whose agent limits it. The caller holds the run's clock.
     """
@@ -73,7 +73,7 @@ def _own_allowance(run: Run, limits: BudgetOptions) -> None:
 
 
 def budgets_of(scope: Scope) -> QuerySet[Budget]:
-    """Return the budgets that the calls of this run count in."""
+    """Return the budgets that calls of the scope count in."""
     return Budget.objects.filter(
         Q(agent=None) | Q(agent=scope.agent_id),
         Q(user=None) | Q(user=scope.owner_id),
@@ -82,7 +82,7 @@ def budgets_of(scope: Scope) -> QuerySet[Budget]:
 
 
 def allowances_of(scope: Scope) -> list[Allowance]:
-    """Return the allowances in their lock order. Create those of new windows."""
+    """Return the allowances of the scope in their lock order. Create those of new windows."""
     budgets = list(budgets_of(scope))
     windows = {budget.pk: window_name(budget.period, scope.time_zone) for budget in budgets}
     found = list(_allowances(scope, windows))
@@ -148,6 +148,8 @@ def spent_budget(
     agent_id: str, owner_id: int, *, time_zone: str = "", trigger: str | None = None
 ) -> Budget | None:
     """Return a used-up budget that a new run with these values would count in, or None.
+
+    `trigger` is the id of the schedule or webhook that starts the run, None without one.
 
     This is one query if no budget fits. It reserves nothing, so a new run can still park and ask.
     """

@@ -65,9 +65,10 @@ class EvictionMiddleware(Middleware):
 
 
 def longest_result(window: Window, *, is_whole: bool, most: int | None = None) -> int:
-    """Return the bytes of a tool's result that the model gets. `is_whole`: see `Tool.is_whole`.
+    """Return the maximum bytes of a tool's result that the model gets.
 
-    `most` is the agent's own limit for results that are not whole; None: that of the settings.
+    `is_whole`: see `Tool.is_whole`. `most` is the agent's own limit for results that are not whole;
+    None: that of the settings.
     """
     room = usable_tokens(window) * BYTES_PER_TOKEN
     if is_whole:

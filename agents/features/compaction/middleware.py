@@ -52,7 +52,7 @@ MESSAGES_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The conversation in its rows."""
+    """The parts of a conversation that a compaction shortens."""
 
     previous: Compaction | None
     """The thread's last compaction."""
@@ -83,7 +83,10 @@ def read_material(run: Run) -> Material:
 
 
 def read_messages(run: Run, before: Place) -> list[UserMessage]:
-    """Read people's messages before a place: the first, and the last ones."""
+    """Read people's messages before a place: the first, and the last `MESSAGES_SHOWN` others.
+
+    Messages that a guardrail has refused are omitted.
+    """
     number, turn = before
     rows = Message.objects.filter(
         run__thread_id=run.thread_id,

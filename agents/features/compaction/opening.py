@@ -45,7 +45,11 @@ def opening_text(
     reminders: Sequence[str],
     room: Room,
 ) -> str:
-    """Return the text, with each section within its share of the room, and no empty section."""
+    """Return the text, without empty sections.
+
+    `by` is the `CompactionAuthor` of the summary. Messages, sections of features and files are cut
+    to their shares of the room; the summary and `reminders` are not cut here.
+    """
     author = "made by the model" if by == CompactionAuthor.MODEL else "made from the journal"
     parts = [
         "[Earlier turns of this conversation were left out to make room. This text replaces them; "
@@ -65,7 +69,7 @@ def opening_text(
 
 
 def message_limit(count: int, room: Room) -> int:
-    """Return how many bytes of the first and of the last message are quoted."""
+    """Return the maximum bytes that are quoted of the first and of the last of `count` messages."""
     return room.share_bytes(MESSAGES) // min(max(count, 1), 3)
 
 
@@ -96,7 +100,10 @@ def _files(files: Sequence[str], limit: int) -> str:
 
 
 def files_of(previous: Compaction | None, turns: Sequence[Said]) -> list[str]:
-    """Return the files that tools wrote, and those with long results, newest last."""
+    """Return the files that tools wrote, and those with long results, newest last.
+
+    At most `MAX_FILES`, with those of the compaction `previous`.
+    """
     found: dict[str, None] = dict.fromkeys(previous.files if previous else ())
     for each in turns:
         for call in each.calls:
@@ -113,9 +120,10 @@ def files_of(previous: Compaction | None, turns: Sequence[Said]) -> list[str]:
 
 
 def journal_summary(previous: str, turns: Sequence[Said], limit: int) -> str:
-    """Return a summary without a model: a line for each text and call.
+    """Return a summary without a model: `previous`, then a line for each text and call.
 
-    If they have more than `limit` bytes, the oldest lines are left out.
+    `limit` is in bytes. If `turns` has lines, `previous` is cut to a third of it; the oldest lines
+    that do not fit are left out.
     """
     lines: list[str] = []
     for each in turns:
@@ -156,7 +164,7 @@ def _short(text: str) -> str:
 
 
 def transcript_text(turns: Sequence[Said], part_bytes: int) -> list[str]:
-    """Return each turn as a text for the summary, without a part of more than `part_bytes`."""
+    """Return each turn as a text for the summary, with each part cut to `part_bytes` bytes."""
     return [_turn_text(each, part_bytes) for each in turns]
 
 

@@ -41,11 +41,11 @@ class Room:
         return max(0, int((self.usable - self.fixed) * HARDER**self.hardness))
 
     def share(self, part: float) -> int:
-        """Return a part of `free`, in tokens."""
+        """Return the fraction `part` of `free`, in tokens."""
         return int(self.free * part)
 
     def share_bytes(self, part: float) -> int:
-        """Return a part of `free`, in bytes."""
+        """Return the fraction `part` of `free`, in bytes, at least `MIN_BYTES`."""
         return max(MIN_BYTES, self.share(part) * BYTES_PER_TOKEN)
 
 

@@ -25,13 +25,17 @@ _UNUSUAL = re.compile(r"[^a-z0-9_]")
 
 
 def file_name(kind: str, place: str) -> str:
-    """Return the name for a place."""
+    """Return the file name for a long text.
+
+    `kind` is the tool's name or `message`. `place` is the result of `call_place` or
+    `message_place`.
+    """
     digest = salted_hmac("agents.result_files", place, algorithm="sha256").hexdigest()
     return f"{_UNUSUAL.sub('_', kind.lower())[:40]}-{digest[:24]}.txt"
 
 
 def paths_for(kind: str, place: str) -> tuple[str, str]:
-    """Return the two possible paths: in the directory, and next to it."""
+    """Return the two possible paths of a file: in the directory, and next to it."""
     name = file_name(kind, place)
     return f"{DIRECTORY}/{name}", f"{ASIDE}{name}"
 
@@ -58,14 +62,19 @@ class Kept:
 
 
 def keep_text(files: Callable[[], FileBackend], kind: str, place: str, text: str) -> Kept:
-    """Write a text into the thread's shared files, with the backend of tools. Blocks."""
+    """Write a text into the thread's shared files, with the backend of tools. Blocks.
+
+    The middle of a text above `RESULT_BYTES` is cut. If the file cannot be written, the result has
+    the problem, and nothing is raised.
+    """
     data = text.encode("utf-8")
     limit = MessageSettings.now().RESULT_BYTES
-    cut = max(0, len(data) - limit)
+    size = len(data)
+    cut = max(0, size - limit)
     if cut:
         data = cut_middle(data.decode("utf-8"), limit).encode("utf-8")
     path, problem = _write(files, paths_for(kind, place), data)
-    return Kept(path, problem, len(data), cut)
+    return Kept(path, problem, size, cut)
 
 
 def _write(

@@ -47,7 +47,10 @@ class Summary:
 async def summarize(
     run: RunContext, turns: Sequence[Said], notes: str, limit_tokens: int
 ) -> Summary:
-    """Add `turns` to `notes`. The result has about `limit_tokens` at most. Raises `Stopped`."""
+    """Return `notes` with the content of `turns`, in about `limit_tokens` at most.
+
+    If the model gives no text, the summary has the problem instead. Raises `Stopped`.
+    """
     summary = Summary()
     if run.provider.is_scripted:
         summary.problem = "the scripted model writes no summaries"

@@ -38,7 +38,10 @@ def may_share(user: Person) -> bool:
 
 @transaction.atomic
 def remove_credential(provider: str, *, by: Person, shared: bool = False) -> None:
-    """Remove the person's own credential, or with `shared` the shared one. Raises `NotFound`."""
+    """Remove the person's own credential, or with `shared` the shared one.
+
+    Raises `NotFound`, and `NotAllowed` if the person may not share credentials.
+    """
     if shared:
         must_share(by)
     rows = Credential.objects.select_for_update()
@@ -67,7 +70,11 @@ def remove_any_credential(credential_id: str, *, by: Person) -> None:
 def store_credential(
     provider: str, secret: SecretText, account: str, *, by: Person, shared: bool
 ) -> Credential:
-    """Store a checked token in place of the present one."""
+    """Store a token in place of the present one.
+
+    `secret` is the sealed token, `account` the name of its account, for people. The caller has
+    checked the token with its service and, with `shared`, the permission of `by`.
+    """
     row, _ = Credential.objects.update_or_create(
         provider=provider,
         owner_id=None if shared else by.pk,

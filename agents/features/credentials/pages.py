@@ -100,5 +100,8 @@ def cards() -> list[ConnectionCard]:
 
 
 def label_of(provider: str) -> str:
-    """Return the name of a service for people; the stored one if its feature is not installed."""
+    """Return the name of a service for people.
+
+    That is `provider` itself if its feature is not installed.
+    """
     return next((card.label for card in cards() if card.provider == provider), provider)

@@ -31,7 +31,10 @@ class ConnectionCard:
     """The field that contains the secret."""
 
     def connect(self, values: Mapping[str, Any], *, by: Person, shared: bool = False) -> Credential:
-        """Check `values` of `fields` with the service, and store them. Raises `ServiceError`."""
+        """Check `values` of `fields` with the service, and store them. Raises `ServiceError`.
+
+        With `shared`, the credential is for all people without their own.
+        """
         raise NotImplementedError
 
     def context(self, request: PersonRequest) -> dict[str, Any]:

@@ -121,7 +121,11 @@ def _told(connection: DatabaseConnection) -> dict[str, object]:
 
 @transaction.atomic
 def remove_connection(connection_id: str, *, by: Person) -> None:
-    """Delete a connection. Active runs cannot use it from their next call on."""
+    """Delete a connection. Active runs cannot use it from their next call on.
+
+    Owners can delete their private connections. Raises `NotFound`, and `NotAllowed` if `by` may not
+    define connections.
+    """
     row = DatabaseConnection.objects.select_for_update().filter(pk=connection_id).first()
     if row is None:
         raise NotFound("There is no such database connection.")

@@ -92,7 +92,12 @@ class ConnectionForm(forms.ModelForm):
 
 @admin.register(DatabaseConnection)
 class DatabaseConnectionAdmin(TypedFieldAdmin):
-    """Connections. Saves use `save_connection`. Read-only without `configure_database`."""
+    """The admin of database connections. Saves use `save_connection`.
+
+    Users without the permission `configure_database` can only read. Changing a connection with
+    `allow_writes` also requires the permission to allow writes. Nobody can change private
+    connections here.
+    """
 
     form = ConnectionForm
     typed_field = "new_url"
@@ -131,7 +136,10 @@ class DatabaseConnectionAdmin(TypedFieldAdmin):
     def get_readonly_fields(
         self, request: HttpRequest, obj: DatabaseConnection | None = None
     ) -> list[str]:
-        """Make the name of an existing connection read-only, since active runs refer to it."""
+        """Make the name of an existing connection read-only, since active runs refer to it.
+
+        So are the fields about writes for users without the permission to allow writes.
+        """
         fixed = [] if obj is None else ["name"]
         if not may_allow_writes(person(request)):
             fixed += ["allow_writes", "allow_routines"]

@@ -20,7 +20,10 @@ WITHOUT_KEY = frozenset({"missing_key", "authentication", "permission"})
 
 
 def is_unavailable(error: ProviderError) -> bool:
-    """Return whether an error is the server's, and not the request's."""
+    """Return whether an error means that the model is unavailable, not that the request is wrong.
+
+    An error about a missing or refused key counts with the setting `FALLBACK_WITHOUT_KEY` only.
+    """
     if error.code in WITHOUT_KEY:
         return FallbackSettings.now().FALLBACK_WITHOUT_KEY
     # A stream that breaks off is an error of the server. A complete reply that cannot be read may

@@ -77,9 +77,10 @@ def prepared_fork(run: Run, request: ForkRequest, *, by: AbstractBaseUser) -> It
     """Yield a fork with its files for `complete_fork`; an incomplete fork is removed at the end.
 
     Raises `NotAllowed` if `by` does not own the run, `NotFound` for an agent that `by` may not use,
-    `InvalidRequest` for an unknown step, and `NoSpace`. Raises `Conflict` for a subagent's run, a
-    pending run, a key in use, files of a step without a snapshot, an agent that has changed since,
-    or a person without quota for copies.
+    `InvalidRequest` for an unknown step or an invalid key, and `NoSpace`. Raises `Conflict` for a
+    subagent's run, a pending run, a run with a blocked message, a key in use, files of a step
+    without a snapshot, files that cannot be copied, an agent that has changed since, or a person
+    without quota for copies.
     """
     agent = _check_may_fork(run, by)
     last = Message.objects.filter(run=run).aggregate(last=Max("turn"))["last"] or 0
@@ -111,7 +112,8 @@ def prepared_fork(run: Run, request: ForkRequest, *, by: AbstractBaseUser) -> It
 def complete_fork(fork: Fork) -> Fork:
     """Write the conversation and start the requested run, all in one transaction.
 
-    Raises `Conflict` if the owner's forks would have copied too much.
+    Raises `Conflict` if the owner's forks would have copied too much, and `NotFound` if the
+    conversation has been erased.
     """
     request, thread = fork.request, fork.thread
     source = Thread.objects.select_for_update(no_key=True).filter(pk=fork.source.thread_id)

@@ -40,8 +40,9 @@ def save_google_key(
     """Verify a pasted JSON key with Google, and store it in place of the present one.
 
     `subject` and `access` (names of `access.OFFERED`) are for a service account. The key is for the
-    runs of `by`, or with `shared` for all people without their own. Raises `InvalidRequest` for an
-    invalid key, `CredentialRejected` and `ServiceUnreachable`; the stored key does not change then.
+    runs of `by`, or with `shared` for all people without their own. Raises `NotAllowed` if `by` may
+    not share credentials, `InvalidRequest` for an invalid key, `CredentialRejected` and
+    `ServiceUnreachable`; the stored key does not change then.
     """
     if shared:
         must_share(by)
@@ -68,7 +69,10 @@ def save_google_key(
 
 @sensitive_variables()
 def save_google_consent(code: str, verifier: str, back: str, *, by: Person) -> Credential:
-    """Store the grant for a `code` that Google gave `by`. Raises as `save_google_key`."""
+    """Store the grant for a `code` that Google gave `by`. Raises as `save_google_key`.
+
+    `verifier` and `back` are those of `consent_address`.
+    """
     try:
         key = granted_key(code, verifier, back)
     except GoogleFailed as failure:

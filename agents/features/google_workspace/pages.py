@@ -32,7 +32,10 @@ MAX_AGE = 600
 
 
 def begin_consent(request: PersonRequest) -> str:
-    """Return the consent page for the selected permissions. Raises `InvalidRequest`."""
+    """Return the URL of Google's consent page for the selected permissions.
+
+    Raises `InvalidRequest`.
+    """
     if not can_ask():
         raise InvalidRequest("No OAuth client is configured. Paste a key instead.")
     names = [name for name in SCOPES if name in request.POST.getlist("access")]

@@ -111,7 +111,11 @@ class RunGuards:
         return Ruling()
 
     async def blocked_call(self, run: RunContext, request: ToolCallRequest) -> Ruling | None:
-        """Return the ruling of a guardrail that blocks a call. Each input is checked once."""
+        """Return the ruling if a guardrail blocks the call, otherwise None.
+
+        While this process drives the run, a call that has passed is not checked again unless a
+        person edits its input.
+        """
         call = request.row
         given = call.edited_input or call.input
         question = (call.turn, call.position, given)
@@ -125,7 +129,11 @@ class RunGuards:
         return None
 
     async def passed_result(self, run: RunContext, call: Call, result: ToolResult) -> ToolResult:
-        """Return the result for storage. The tool's effects remain."""
+        """Return `result` as the guardrails let it pass, changed in place.
+
+        It is unchanged, has another text, or is withheld and becomes an error. The tool's effects
+        remain.
+        """
         if not self.has("check_tool_result"):
             return result
         given = json.loads(call.edited_input or call.input)
@@ -182,7 +190,11 @@ async def _decision(
 
 
 def program_guards(run: Run, fingerprint: str) -> ProgramGuards | None:
-    """Return the parts of the run's Python program. None without one, or if it is elsewhere."""
+    """Return the guardrails and hooks of the run's Python program.
+
+    `fingerprint` is that of the program in the run's version. None without a program, or if it runs
+    in another process.
+    """
     toolkit = toolkit_of(run, fingerprint)
     return None if toolkit is None else toolkit.part(ProgramGuards)
 

@@ -82,8 +82,9 @@ class Guardrail:
         return allow()
 
     def check_tool_call(self, context: GuardContext, tool: str, given: dict[str, Any]) -> Answer:
-        """Check a call before a person decides about it, and again before it is made.
+        """Check a call before it is made.
 
+        A call that needs approval is checked before the request, and again after the decision.
         `replace` blocks, because neither the model nor a person has approved the changed call.
         """
         return allow()

@@ -49,7 +49,7 @@ class Hooks:
     def before_tool(
         self, context: HookContext, call_id: str, tool: str, given: dict[str, Any]
     ) -> Done:
-        """Right before a call is made, after its approval."""
+        """Right before a call is made, after its approval. `given` is its input."""
 
     def after_tool(
         self, context: HookContext, call_id: str, tool: str, text: str, is_error: bool

@@ -1,4 +1,4 @@
-"""The guardrails and hooks that the operator has registered."""
+"""The built-in guardrails, and the guardrails and hooks that the operator has registered."""
 
 from __future__ import annotations
 

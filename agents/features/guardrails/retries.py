@@ -32,7 +32,7 @@ MAX_PAUSE_SECONDS = 60.0
 
 
 class ModelRetries(Middleware):
-    """Repeats a model call until it succeeds or has no chance of success."""
+    """Repeats a model call after temporary errors, up to the number of attempts."""
 
     name = "model_retries"
 
@@ -73,7 +73,10 @@ def _pause(attempt: int, wished: float | None, base: float) -> float:
 
 
 class ToolRetries(Middleware):
-    """Repeats a call, with each attempt in the journal."""
+    """Repeats a call that only reads after temporary errors, by the agent's rules.
+
+    The journal has each attempt.
+    """
 
     name = "tool_retries"
 

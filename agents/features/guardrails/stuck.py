@@ -56,7 +56,7 @@ class Stuck:
 
 
 def turn_of(calls: Iterable[Call]) -> Turn | None:
-    """Return the turn for comparison, or None without calls of other tools than polling ones."""
+    """Return the turn for comparison, or None if it has only calls of polling tools."""
     whole: list[int] = []
     errors: list[int] = []
     tools: list[str] = []

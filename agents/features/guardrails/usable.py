@@ -41,7 +41,7 @@ def instance_of(found: Any, kind: type[Kind]) -> Kind:
 
 
 def check_guardrail(guardrail: Guardrail) -> None:
-    """Raise `ValueError` for a guardrail without a name or without a check."""
+    """Raise `ValueError` for a guardrail without a valid name or without a check."""
     if not isinstance(guardrail.name, str) or not _NAME.fullmatch(guardrail.name):
         raise ValueError(
             f"has the name {guardrail.name!r}. Expected lower case letters, digits, - and _."

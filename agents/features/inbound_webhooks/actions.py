@@ -128,7 +128,10 @@ def rotate_secret(
 
 @transaction.atomic
 def enable_inbound_webhook(hook_id: str, enabled: bool, *, by: AbstractBaseUser) -> InboundWebhook:
-    """Enable or disable a hook. Requests to a disabled hook get a 404. Raises `NotAllowed`."""
+    """Enable or disable a hook. Requests to a disabled hook get a 404.
+
+    Raises `NotAllowed` and `NotFound`.
+    """
     hook = locked_inbound_webhook(hook_id)
     check_may_stop(hook, by)
     if hook.is_enabled != enabled:
@@ -141,7 +144,10 @@ def enable_inbound_webhook(hook_id: str, enabled: bool, *, by: AbstractBaseUser)
 
 @transaction.atomic
 def delete_inbound_webhook(hook_id: str, *, by: AbstractBaseUser) -> None:
-    """Delete a hook, its budget and the record of its deliveries; its runs stay."""
+    """Delete a hook, its budget and the record of its deliveries; its runs stay.
+
+    Raises `NotAllowed` and `NotFound`.
+    """
     hook = locked_inbound_webhook(hook_id)
     check_may_stop(hook, by)
     for budget in budgets_of(hook):

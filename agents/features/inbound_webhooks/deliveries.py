@@ -52,7 +52,8 @@ _PRUNE_EVERY = 100
 class Delivered:
     """The result of a delivery. `run` is None if none was started (see `problem`) or it was erased.
 
-    `repeated`: the request was received before, and this is its result of then.
+    `repeated`: the request was received before, and this is its result of then. `wait`: the seconds
+    after which the sender may try again, if the rate is exceeded.
     """
 
     run: str | None
@@ -73,8 +74,9 @@ class _Message:
 def deliver(hook: InboundWebhook, key: str, body: bytes, content: Any) -> Delivered:
     """Start a run with `content` (JSON or a text), or find the run that was started before.
 
-    `wait` is above 0 if the hook's rate for this minute is exceeded; nothing is stored then. Raises
-    `Conflict` for a key that was used with another body.
+    `wait` is above 0 if the hook's rate for this minute is exceeded; nothing is stored then. `key`
+    identifies repeated requests. Raises `Conflict` for a key that was used with another body, and
+    `NotFound` if the hook has just been deleted.
     """
     digest = hashlib.sha256(body).hexdigest()
     known = InboundWebhookDelivery.objects.filter(
@@ -180,8 +182,8 @@ def admit(
 ) -> tuple[InboundWebhook, Signed] | None:
     """Return the hook and the signed request, or None if it is unknown, paused or badly signed.
 
-    `headers` have lower-case names. The reason for None is counted, but never sent. Raises
-    `TooManyFailures`, for known and unknown ids.
+    `headers` have lower-case names. `network` identifies the sender for the limit of refusals. The
+    reason for None is counted, but never sent. Raises `TooManyFailures`, for known and unknown ids.
     """
     found = InboundWebhook.objects.select_related("owner", "agent").filter(pk=hook_id).first()
     signing = found.signing if found is not None else InboundWebhookSigning.STANDARD
@@ -200,7 +202,10 @@ def admit(
 
 
 def count_refusal(subject: str, reason: str) -> None:
-    """Count one more refused request of today."""
+    """Count one more refused request of today.
+
+    `subject` is a hook's id, or empty for unknown ids.
+    """
     now = timezone.now()
     row = InboundWebhookRefusal.objects.filter(subject=subject, day=now.date(), reason=reason)
     if row.update(count=F("count") + 1, last_at=now):

@@ -23,7 +23,7 @@ from agents.doors.rest.wire import check_json
 from agents.events.append import dump
 from agents.features.inbound_webhooks.deliveries import TooManyFailures, admit, deliver
 from agents.services.disk_reserve import disk_full_refused
-from agents.services.errors import Conflict, NoSpace
+from agents.services.errors import Conflict, NoSpace, NotFound
 from agents.services.request_rates import network_of
 
 MOST_BYTES = 1_000_000
@@ -66,6 +66,8 @@ def receive(request: HttpRequest, hook_id: str) -> HttpResponse:
     try:
         with disk_full_refused():
             done = deliver(hook, signed.key, body, content)
+    except NotFound:  # it was deleted during the request
+        return _problem(404, "not_found", _UNKNOWN)
     except Conflict as error:
         return _problem(409, error.code, error.message)
     except NoSpace as error:

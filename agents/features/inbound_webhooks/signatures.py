@@ -43,7 +43,7 @@ class Signed:
 
 
 def read_signed(signing: str, headers: Mapping[str, str], body: bytes) -> Signed | None:
-    """Read the signature's headers. Return None if they are missing or malformed.
+    """Read the headers of the format `signing`. Return None if they are missing or malformed.
 
     Header names are lower case.
     """

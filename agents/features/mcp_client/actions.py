@@ -146,7 +146,10 @@ def save_server(
 
 @transaction.atomic
 def remove_server(server_id: str, *, by: Person) -> None:
-    """Delete a server without agents. Raises `Conflict` that names its agents."""
+    """Delete a server that no agent has. Raises `Conflict` that names its agents.
+
+    Also raises `NotAllowed` and `NotFound`.
+    """
     must_configure(by)
     row = _locked(server_id)
     users = agents_with(row.slug, agents_with_servers(Agent.objects.all()))
@@ -163,7 +166,7 @@ def remove_server(server_id: str, *, by: Person) -> None:
 def fetch_tools(server_id: str, *, by: Person) -> McpServer:
     """Fetch the tools of a server and store them, so that a person can accept them.
 
-    Blocks for a minute at most.
+    Blocks for a minute and a half at most.
 
     Raises `NotAllowed`, `NotFound`, and `Conflict` with the reason, which the server's page keeps.
     """

@@ -118,7 +118,10 @@ class McpServerForm(forms.ModelForm):
 
 @admin.register(McpServer)
 class McpServerAdmin(TypedFieldAdmin):
-    """Servers. Saves use `save_server`. Read-only without `configure_mcpserver`."""
+    """The admin of MCP servers. Saves use `save_server`.
+
+    Users without the permission `configure_mcpserver` can only read.
+    """
 
     form = McpServerForm
     typed_field = "new_secrets"

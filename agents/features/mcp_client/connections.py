@@ -53,10 +53,10 @@ OpenWorkspace = Callable[[], Workspace]
 def connection_to(
     server: McpServer, *, marker: str, workspace: OpenWorkspace | None = None
 ) -> Connection:
-    """Return a connection that is not open. `marker` is the run's; `workspace` opens its files.
+    """Return a connection that is not open. `workspace` opens the run's files.
 
-    Without a workspace, as when a person fetches the tools, a program sees no files. Raises
-    `McpError`.
+    `marker` is the name with which the processes of the run are found and killed. Without a
+    workspace, as when a person fetches the tools, a program sees no files. Raises `McpError`.
     """
     try:
         secrets = secrets_of(server)
@@ -94,7 +94,10 @@ def server_address(url: str) -> OutsideAddress:
 
 @sensitive_variables()
 def without_secrets(server: McpServer, text: str) -> str:
-    """Return a text of a server without its own secrets."""
+    """Return a text of a server without its own secrets of at least 8 characters.
+
+    If they cannot be decrypted, the text is returned as it is.
+    """
     try:
         secrets = secrets_of(server)
     except SecretUnreadable:

@@ -14,7 +14,7 @@ from sandbox.toolboxes.find import toolbox_names
 
 
 def check_mcp_servers() -> Iterator[Finding]:
-    """Check those that are enabled. No server is started or called."""
+    """Check the enabled MCP servers. No server is started or called."""
     rows = list(McpServer.objects.filter(enabled=True).defer("secrets"))
     if rows and find_spec("mcp") is None:
         yield Finding(

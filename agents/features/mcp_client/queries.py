@@ -133,7 +133,7 @@ def agents_with_servers(agents: QuerySet[Agent]) -> QuerySet[Agent]:
 
 
 def offered_names(entries: object) -> set[str]:
-    """Return the names, for models, of all accepted tools of these servers."""
+    """Return the names, for models, of all accepted tools of the servers in `entries`."""
     slugs = servers_named_in(entries) if entries else ()
     rows = McpServer.objects.filter(slug__in=slugs).only("slug", "tools") if slugs else ()
     return {offered_name(row.slug, tool["name"]) for row in rows for tool in row.tools}

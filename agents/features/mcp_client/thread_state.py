@@ -104,7 +104,7 @@ def restore_state(workspace: Workspace, stored: str) -> bool:
 
 
 def forget_old_states(workspace: Workspace, keep: str, confirm: Callable[[], object]) -> None:
-    """Remove older stored states, if there are many.
+    """Remove the stored states except `keep`, if there are many.
 
     `confirm` raises an error if the thread has left this host. Raises `StorageFailed`, LockTimeout
     and OSError.

@@ -101,7 +101,10 @@ async def in_database(
 
 
 async def in_database_to_the_end(function: Callable[[], Found]) -> Found:
-    """Call it on a separate thread, so that it is completed even if the client disconnects."""
+    """Call `function` on a separate thread.
+
+    It is completed even if the client disconnects.
+    """
     work = partial(_done_with_connection, function)
     found: Found = await database_sync_to_async(work, thread_sensitive=False)()
     return found

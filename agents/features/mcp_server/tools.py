@@ -79,9 +79,10 @@ def agent_of(name: str, caller: Caller) -> Agent | None:
 
 
 def tools_page(caller: Caller, cursor: str | None) -> tuple[list[Definition], str | None]:
-    """Return definitions of tools in the protocol's format, by name, and the next page's cursor.
+    """Return definitions of tools in the protocol's format, and the next page's cursor or None.
 
-    Only tools that the token may call. Raises `InvalidRequest` for an invalid cursor.
+    Agents are ordered by slug. Only tools that the token may call. Raises `InvalidRequest` for an
+    invalid cursor.
     """
     if cursor is not None and not _SLUG.fullmatch(cursor):
         raise InvalidRequest("Invalid cursor. Start again without a cursor.")

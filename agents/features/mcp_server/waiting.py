@@ -1,4 +1,4 @@
-"""Wait for a run's answer, and report its progress to the client.
+"""Wait for a run's answer, report its progress to the client, and write the result of the call.
 
 The wait ends with the run, when the run needs a person, or after its time limit. If the client
 disconnects, only the wait ends.
@@ -66,10 +66,11 @@ def one_of_few(caller: Caller) -> Iterator[None]:
 
 
 async def wait_for_answer(run_id: str, caller: Caller, seconds: float, tell: Tell) -> None:
-    """Return when there is something to answer. Raises `NotAllowed` if the token is not valid now.
+    """Return when the run has an answer or needs a person, or after `seconds`.
 
-    In a separate task: a request can be cancelled repeatedly, which would interrupt clean-up that
-    awaits.
+    `tell` sends progress. Raises `NotAllowed` if the token is no longer valid.
+    It waits in a separate task: a request can be cancelled repeatedly, which would interrupt
+    clean-up that awaits.
     """
     waiting = asyncio.create_task(_Wait(run_id, caller, seconds, tell).until_done())
     try:
@@ -186,7 +187,10 @@ def waits_for_person(run: Run) -> str | None:
 
 
 def answer_of(run: Run) -> Result:
-    """Return the run's current state. Text of agents is without invisible characters."""
+    """Return the run's current state as a tool's result.
+
+    Text of agents is without invisible characters.
+    """
     data: dict[str, Any] = {
         "run": run.pk,
         "thread": run.thread_id,

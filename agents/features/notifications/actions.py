@@ -1,4 +1,4 @@
-"""Save and remove notification targets."""
+"""Save and remove notification targets, and write the messages to them."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def check_target(kind: str, address: str) -> None:
 
 @transaction.atomic
 def save_target(target: NotificationTarget) -> str | None:
-    """Store a target. Return its secret if a new one was made, to be shown this once.
+    """Store a target. Return its secret if a new one was made, to be shown this once, else None.
 
     A webhook with a changed URL gets a new secret, so that the old receiver cannot sign messages
-    for the new one.
+    for the new one. Raises `InvalidRequest`.
     """
     check_target(target.kind, target.address)
     before = NotificationTarget.objects.select_for_update(no_key=True).filter(pk=target.pk).first()
@@ -62,7 +62,10 @@ def save_target(target: NotificationTarget) -> str | None:
 
 @transaction.atomic
 def renew_secret(target_id: str) -> str:
-    """Give a webhook a new secret and return it. The old one is not used again."""
+    """Give a webhook a new secret and return it. The old one is not used again.
+
+    Raises `NotFound`, and `InvalidRequest` for other targets.
+    """
     target = NotificationTarget.objects.select_for_update(no_key=True).filter(pk=target_id).first()
     if target is None:
         raise NotFound("There is no such target.")

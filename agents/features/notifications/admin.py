@@ -89,7 +89,7 @@ class NotificationTargetAdmin(admin.ModelAdmin):
             remove_target(target.pk)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Messages are deleted with their target, without a permission for messages."""
+        """Require no permission for the messages, which are deleted with their target."""
         deleted, counts, _, protected = super().get_deleted_objects(objs, request)
         return deleted, counts, set(), protected
 

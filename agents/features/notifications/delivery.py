@@ -44,10 +44,11 @@ _PENDING = NotificationStatus.PENDING
 
 
 def deliver_next(target_id: str) -> bool:
-    """Send the longest due message of a target. Return whether a message was sent.
+    """Send the next due message of a target. Return whether one was delivered.
 
-    Blocks for about ten seconds at most; do not call it in a transaction. A failure delays the
-    target's other messages a little too, so that they do not all fail one after another.
+    Messages with the fewest attempts come first. Blocks for about ten seconds at most; do not call
+    it in a transaction. A failure delays the target's other messages a little too, so that they do
+    not all fail one after another.
     """
     notification = claim_next(target_id)
     if notification is None:
@@ -62,7 +63,7 @@ def deliver_next(target_id: str) -> bool:
 
 @transaction.atomic
 def claim_next(target_id: str) -> Notification | None:
-    """Claim the next due message. Only one of several senders gets it.
+    """Claim and return the next due message, or None. Only one of several senders gets it.
 
     Marks messages that are obsolete, and gives up those with too many attempts or too old.
     """
@@ -137,7 +138,10 @@ def record_failure(notification: Notification, problem: str) -> None:
 
 
 def next_attempt(attempts: int) -> datetime:
-    """Return the time of the next attempt, varied by a fifth to spread the load."""
+    """Return the time of the next attempt after `attempts` failures.
+
+    The pause varies by up to 10 %, to spread the load.
+    """
     pause = min(FIRST_PAUSE * 3 ** (attempts - 1), LONGEST_PAUSE)
     spread = 0.9 + secrets.randbelow(201) / 1000
     return timezone.now() + timedelta(seconds=pause * spread)

@@ -52,7 +52,10 @@ def enqueue_deliveries(targets: list[str]) -> None:
 
 
 def due_targets() -> list[str]:
-    """Return active targets with due messages, the longest due first."""
+    """Return the ids of active targets with due messages, the longest due first.
+
+    At most `MOST_TARGETS`.
+    """
     due = Notification.objects.filter(
         status=NotificationStatus.PENDING,
         next_attempt_at__lte=timezone.now(),

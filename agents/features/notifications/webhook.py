@@ -54,7 +54,10 @@ def new_secret() -> str:
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
-    """Return the value of `webhook-signature`. Raises `InvalidRequest` for an invalid secret."""
+    """Return the value of `webhook-signature`. Raises `InvalidRequest` for an invalid secret.
+
+    `timestamp` is in Unix seconds.
+    """
     try:
         key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except binascii.Error:
@@ -68,8 +71,8 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 def post(address: OutsideAddress, secret: str, message_id: str, body: bytes) -> int:
     """Deliver `body` (JSON) and return the status, a 2xx. Blocks for `SECONDS` at most.
 
-    Raises `DeliveryFailed`. Its text contains the receiver's status only: the reader of the error
-    may not have access to the receiver's network.
+    Raises `InvalidRequest` for an invalid secret, and `DeliveryFailed`. Its text contains the
+    receiver's status only: the reader of the error may not have access to the receiver's network.
     """
     now = int(time.time())
     head = (

@@ -10,7 +10,7 @@ from agents.kernel.reminders import ReminderSection
 
 
 def open_todos(thread_id: str) -> str:
-    """Return the to-dos that are not completed, as Markdown."""
+    """Return the current task and the to-dos that are not completed, as Markdown."""
     plan = read_plan(thread_id)
     items = [item for item in plan.items if item.status != "completed"]
     return as_markdown(replace(plan, items=items))

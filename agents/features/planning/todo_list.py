@@ -110,7 +110,8 @@ class TodoDelta:
 def checked(plan: Plan, before: Plan | None = None) -> Plan:
     """Return a list in its stored form, with the ids and times of its items. Raises `TodoError`.
 
-    Items that `before` has keep their times, unless they have changed.
+    An item with the content of one in `before` keeps its times; `updated_at` is new if it has
+    changed.
     """
     if len(plan.items) > MAX_ITEMS:
         raise TodoError(
@@ -179,7 +180,10 @@ def _time(text: Any, place: str) -> str:
 
 
 def changed(plan: Plan, delta: TodoDelta) -> Plan:
-    """Return the list after the changes. Raises `TodoError` for an unknown id."""
+    """Return the list after the changes. Raises `TodoError` for an unknown id.
+
+    An open item with the content `current_task` becomes the only one in progress.
+    """
     items = list(plan.items)
 
     def place(todo_id: str) -> int:

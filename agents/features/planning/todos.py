@@ -45,7 +45,10 @@ def store_plan(thread_id: str, plan: Plan) -> None:
 
 
 def give(thread_id: str, plan: Plan) -> None:
-    """Replace the list of a thread outside of its runs, with an event of the last one."""
+    """Replace the list of a thread outside of its runs, with an event in its last run.
+
+    The thread must have a run.
+    """
     last = Run.objects.filter(thread=thread_id).order_by("-number").values_list("pk", flat=True)
     append_events(last[0], [TodosUpdated(call_id=None, **plan.data())])
     store_plan(thread_id, plan)

@@ -45,7 +45,9 @@ _OF_TIMES = ("cron", "interval_seconds", "time_zone", "ends_at", "is_enabled")
 
 @transaction.atomic
 def save_schedule(schedule: Schedule, *, by: AbstractBaseUser) -> Schedule:
-    """Store a new or changed schedule of its owner. Due times of the old version are dropped.
+    """Store a new or changed schedule of its owner.
+
+    If its times have changed, a due time of the old version is dropped.
 
     Raises `InvalidRequest`, `NotAllowed`, `NotFound` (the agent; the schedule, if it was deleted)
     and `Conflict` (too many schedules).
@@ -126,7 +128,7 @@ def check_schedule(schedule: Schedule) -> Times:
 
 
 def set_next(schedule: Schedule, times: Times, after: datetime) -> None:
-    """Set the next due time, or None if the schedule is paused or has ended."""
+    """Set the first due time later than `after`, or None if the schedule is paused or has ended."""
     due = next_after(times, after) if schedule.is_enabled else None
     if due is not None and schedule.ends_at is not None and due > schedule.ends_at:
         due = None

@@ -43,6 +43,8 @@ _NOT_STARTED = (FiringOutcome.REFUSED, FiringOutcome.FAILED)
 def fire_due() -> bool:
     """Start the longest due schedule, by the database's clock. Return False if none is due.
 
+    A schedule that cannot start is recorded, paused or postponed.
+
     It makes one indexed query if none is due.
     """
     due = Schedule.objects.filter(next_at__lte=Now()).order_by("next_at")
@@ -75,7 +77,8 @@ def fire_due() -> bool:
 def fire_now(schedule_id: str, *, by: AbstractBaseUser) -> Run:
     """Start a schedule once, by hand. Its next due time does not change.
 
-    Raises `NotFound`, `NotAllowed`, and the errors of `create_run` and `check_can_start`.
+    Raises `NotFound`, `NotAllowed`, `InvalidRequest` if the schedule has become invalid, and the
+    errors of `create_run` and `check_can_start`.
     """
     schedule = locked_schedule(schedule_id)
     check_may_define(schedule, by)

@@ -20,7 +20,8 @@ class Schedule(Trigger):
 
     It has either `cron` (five fields, by the wall clock of `time_zone`) or `interval_seconds`.
     `due_at` is the next time; `next_at` is when a worker checks it, which is later than `due_at`
-    while an earlier run is unfinished. Both are null while no time is due.
+    while an earlier run is unfinished. Both are null while the schedule is paused, and after its
+    end.
     """
 
     message = models.TextField(

@@ -65,9 +65,10 @@ def times_of(cron: str, seconds: int | None, time_zone: str) -> Times:
 
 
 def next_after(times: Times, moment: datetime) -> datetime | None:
-    """Return the first time later than `moment`, in UTC, or None.
+    """Return the first time after `moment`, or None if the expression never matches again.
 
-    For intervals, `moment` must be a time of the schedule.
+    For cron, the result is in UTC. For an interval, `moment` must be a time of the schedule, and
+    the result has its time zone.
     """
     if times.seconds:
         return moment + timedelta(seconds=times.seconds)
@@ -80,12 +81,13 @@ def next_after(times: Times, moment: datetime) -> datetime | None:
 
 
 def latest_until(times: Times, due: datetime, now: datetime) -> tuple[datetime, int]:
-    """Return the last time from `due` to `now`, and the number of times before it.
+    """Return the last time up to `now`, and the number of times from `due` before it.
 
-    `due` is a time of the schedule. If `now` is before `due`, the result is `due`.
+    `due` is a time of the schedule. The number is at most `MOST_MISSED`. If `now` is before `due`,
+    the result is `due` and 0.
     """
     if times.seconds:
-        count = int((now - due) / timedelta(seconds=times.seconds))
+        count = max(0, int((now - due) / timedelta(seconds=times.seconds)))
         return due + timedelta(seconds=count * times.seconds), min(count, MOST_MISSED)
     missed = 0
     while (later := next_after(times, due)) is not None and later <= now:

@@ -34,8 +34,9 @@ def save_slack_token(token: str, *, by: Person, shared: bool = False) -> Credent
     """Verify a bot token with Slack, and store it in place of the present one.
 
     It is for the runs of `by`, or with `shared` for all people without their own. Raises
-    `InvalidRequest` if it is not a bot token or lacks a scope, `CredentialRejected` and
-    `ServiceUnreachable`; the stored token does not change then.
+    `NotAllowed` if `by` may not share credentials, `InvalidRequest` if it is not a bot token or
+    lacks a scope, `CredentialRejected` and `ServiceUnreachable`; the stored token does not change
+    then.
     """
     if shared:
         must_share(by)

@@ -93,7 +93,10 @@ class SlackClient:
         )
 
     def channels(self, limit: int) -> list[dict[str, Any]]:
-        """Return public and private channels that the bot can see: id, name, is_private."""
+        """Return id, name and is_private of channels that the bot can see, at most `limit`.
+
+        Archived channels are omitted. Raises `SlackFailed`.
+        """
         found: list[dict[str, Any]] = []
         cursor = ""
         for _ in range(MAX_PAGES):
@@ -130,7 +133,10 @@ class SlackClient:
         }
 
     def send(self, channel_id: str, text: str) -> dict[str, Any]:
-        """Post a message; return ok, ts, channel. Links are not unfurled: Slack fetches none."""
+        """Post a message; return ok, ts, channel. Links are not unfurled: Slack fetches none.
+
+        Raises `SlackFailed`.
+        """
         answer = self._ask(
             lambda client: client.chat_postMessage(
                 channel=channel_id, text=text, unfurl_links=False, unfurl_media=False

@@ -11,7 +11,10 @@ from agents.spec import SANDBOX_ONLY, AgentSpec
 
 
 def check_subagents(spec: AgentSpec) -> None:
-    """Raise `InvalidRequest` that starts with the option."""
+    """Raise `InvalidRequest` for subagents and delegating tools that cannot work as defined.
+
+    The message starts with the name of the option.
+    """
     for item in spec.option(DefinedSubagents).subagents:
         place = f"subagents.{item.name}.tools"
         named = [(f"{place}.{at}", name) for at, name in enumerate(item.tools or ())]

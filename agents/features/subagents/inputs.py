@@ -92,6 +92,9 @@ _SEGMENT = """\
 
 
 def segment(subagents: Iterable[SubagentSpec], files: str = "") -> str:
-    """Return the segment of the prompt of an agent. `files` is about those that they share."""
+    """Return the segment of the prompt of an agent.
+
+    `files` is a sentence about the files that its subagents share with it.
+    """
     names = "\n".join(f"- {item.name}: {item.description}" for item in subagents)
     return _SEGMENT.format(names=names, files=f"{files} " if files else "")

@@ -78,7 +78,7 @@ def _state(row: Subagent) -> dict[str, Any]:
 
 
 def subagent_specs(rows: Iterable[Subagent]) -> list[SubagentSpec]:
-    """Return subagents as runs pin them.
+    """Return subagents as runs pin them, sorted by name.
 
     Raises `InvalidRequest` with the subagent and the invalid field.
     """

@@ -11,11 +11,17 @@ from agents.spec import AgentSpec
 
 
 class InheritedFromAgent(RunPart):
-    """It comes after the parts that are inherited."""
+    """Gives a subagent that a program starts without a parent the parts that it would inherit.
+
+    It comes after these parts in the order of parts.
+    """
 
     @classmethod
     def begin(cls, run: Run, spec: AgentSpec, prepared: Any) -> Beginning:
-        """Return the parts. Raises `SubagentError` for a skill that the agent does not have."""
+        """Write the inherited parts, and return their notes.
+
+        Raises `SubagentError` for a skill that the agent does not have.
+        """
         own = spec.option(WorksAlone).works_as
         if own is None or run.parent_id is not None or not own.skills:
             return Beginning()

@@ -48,9 +48,11 @@ BUILT_IN = (GENERAL_TYPE, EXPLORE_TYPE, PLAN_TYPE)
 
 
 def subagents_of(spec: AgentSpec) -> dict[str, SubagentSpec]:
-    """Return the subagents by name: the general one first, then the agent's own.
+    """Return the subagents by name: the built-in ones, then the agent's own.
 
-    A subagent of the agent replaces a built-in one with its name.
+    The general subagent is an option; the others that are built in need the full profile. A
+    subagent of the agent replaces a built-in one with its name. Without a depth of delegation there
+    are none.
     """
     options = spec.option(SubagentOptions)
     if options.subagent_depth == 0:

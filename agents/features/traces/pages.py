@@ -31,7 +31,10 @@ LEAST_WIDTH = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A row of the page. `left` and `width` are percents of the trace."""
+    """A row of the page. `left` and `width` are percents of the trace.
+
+    `offset` is the time from the start of the trace to the span.
+    """
 
     row: Row
     label: str
@@ -51,7 +54,7 @@ class Bar:
 
     @property
     def place(self) -> str:
-        """Return the fragment of the transcript's place."""
+        """Return the URL fragment of the span's place in the transcript; empty if it has none."""
         if self.span.kind == "tool":
             return f"call={self.span.call_id}"
         return f"step={self.span.turn}" if self.span.turn else ""

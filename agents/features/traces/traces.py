@@ -20,7 +20,10 @@ MAX_RUNS = 50
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A span in its place. `depth` is 0 for spans of the run, 1 for those of its subagents."""
+    """A span in its place.
+
+    `depth` is 0 for spans of the run, 1 for those of its subagents, and so on.
+    """
 
     span: Span
     depth: int

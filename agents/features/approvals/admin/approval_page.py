@@ -28,7 +28,10 @@ from agents.states import ApprovalStatus, Decision
 
 @dataclass(frozen=True, slots=True)
 class TrailEntry:
-    """An event in the history of a request. `by` is empty for events without a person."""
+    """An event in the history of a request. `by` is empty for events without a person.
+
+    `said` is the reason of a decision.
+    """
 
     at: datetime | None
     what: str
@@ -90,8 +93,9 @@ def edited(approval: ApprovalRequest) -> dict[str, Any] | None:
 def text_to_edit(approval: ApprovalRequest) -> str | None:
     """Return the initial text of the edit field: the text of a proposal, or the input as JSON.
 
-    None if it is too long to edit on a page. Invisible characters are escaped in both, so that the
-    person sees exactly the text that would be stored.
+    For a request about a run, only the part that an edit may change. None if it is too long to edit
+    on a page. Invisible characters are escaped, so that the person sees exactly the text that would
+    be stored.
     """
     kind = proposal_kind(approval)
     if (about_run := run_request_kind(approval)) is not None:
@@ -110,7 +114,7 @@ def age(approval: ApprovalRequest) -> str:
 
 
 def expires(approval: ApprovalRequest) -> str:
-    """Return the time until a pending request expires. "" if it does not expire."""
+    """Return when a pending request expires, as `in 3 h` or `now`. "" if it does not expire."""
     if approval.expires_at is None or approval.status != ApprovalStatus.PENDING:
         return ""
     left = approval.expires_at - timezone.now()

@@ -104,8 +104,9 @@ class _WithoutLongInputs(ChangeList):
 class ApprovalRequestAdmin(DecideSeveral):
     """The admin of requests. Decisions go through `decide`, bound to the digest on the page.
 
-    Requires the permission to approve, for all agents or for the request's agent. Owners decide
-    requests of their runs on the pages outside the admin.
+    A decision requires the permission to approve, for all agents or for the request's agent, or the
+    permission that the kind of a request about a run defines. Owners decide requests of their runs
+    on the pages outside the admin.
     """
 
     page_template = "admin/agents/approvalrequest/decide.html"

@@ -45,10 +45,11 @@ _MATCHES: dict[str, GrantMatch] = {"i": "input", "c": "command", "p": "path", "t
 def ask(
     request: ApprovalRequest, answers: PendingResponses, console: Console
 ) -> DecisionRequest | None:
-    """Show the whole request and read one of `answers` to exactly this request.
+    """Show the whole request and read one of the decisions that `answers` offers.
 
     Returns None if the request stays pending: after Ctrl-D, or if no answer is possible, with a
-    message. An empty line, or keys that were pressed before the request appeared, approve nothing.
+    message. The decision is bound to the digest of the request. An empty line, or keys that were
+    pressed before the request appeared, approve nothing.
     """
     show_request(request, console)
     if not show_refused(answers, console):
@@ -72,7 +73,10 @@ def ask(
 
 
 def show_refused(answers: PendingResponses, console: Console) -> bool:
-    """Show the answers that this person cannot give, with reasons. Return whether any is left."""
+    """Show the answers that this person cannot give, with reasons.
+
+    Return whether any answer is possible.
+    """
     reasons = [answers.closed] if answers.closed else []
     reasons += [f"{', '.join(which)}: {reason}" for reason, which in answers.refused.items()]
     for reason in reasons:
@@ -148,7 +152,7 @@ def has_editor() -> bool:
 
 
 def parsed_input(text: str) -> dict[str, Any]:
-    """Return JSON that a person has typed. Raises `CliError`."""
+    """Return JSON that a person has typed. Raises `CliError` unless it is a JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -159,7 +163,10 @@ def parsed_input(text: str) -> dict[str, Any]:
 
 
 def content_of(path: Path, kind: ProposalKind) -> dict[str, Any]:
-    """Return the text of a file as the edited input of a proposal. Raises `CliError`."""
+    """Return the text of a file as the edited input of a proposal.
+
+    Raises `CliError` if it is too large or not UTF-8.
+    """
     with path.open("rb") as file:
         data = file.read(kind.most_bytes + 1)
     if len(data) > kind.most_bytes:
@@ -174,7 +181,7 @@ def edited_in_editor(request: ApprovalRequest) -> dict[str, Any] | None:
     r"""Return the input after $VISUAL or $EDITOR; None if the person left without saving.
 
     A proposal is edited as its text, with hidden characters as escapes (`\u{202e}`); other input as
-    JSON.
+    JSON. Raises `CliError` if the editor fails, or the text is no JSON object.
     """
     kind = proposal_kind(request)
     if kind is not None:

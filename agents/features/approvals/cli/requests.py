@@ -71,8 +71,8 @@ _WIDE = 120
 class Wanted:
     """Which requests to list. Empty texts match all; `status` is one status, or empty for all.
 
-    `run` is the beginning of an id, the others are whole names. With `expiring`: only requests that
-    expire, the next one first.
+    `agent` is a slug, `tool` and `kind` are whole names, `run` is the beginning of an id. With
+    `expiring`: only requests that expire, the next one first.
     """
 
     agent: str = ""
@@ -168,7 +168,10 @@ def _waiting(wanted: Wanted) -> list[ApprovalRequest]:
 
 
 def wanted_requests(wanted: Wanted) -> QuerySet[ApprovalRequest]:
-    """Return the local user's requests that match, with the rows that a list shows."""
+    """Return the local user's requests that match, with the related rows that a list shows.
+
+    Raises `CliError` for an unknown kind.
+    """
     found = requests_with_rows()
     if wanted.status:
         found = found.filter(status=wanted.status)
@@ -189,7 +192,7 @@ def wanted_requests(wanted: Wanted) -> QuerySet[ApprovalRequest]:
 
 
 def requests_with_rows() -> QuerySet[ApprovalRequest]:
-    """Return the local user's requests, with the rows that are shown of them."""
+    """Return the requests that the local user may see, with the related rows that are shown."""
     return approvals_for(local_user()).select_related(
         "run__agent_version__agent",
         "run__owner",

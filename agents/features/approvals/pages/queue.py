@@ -55,7 +55,10 @@ def filter_of(query: QueryDict) -> QueueFilter:
 
 
 def query_of(wanted: QueueFilter, **more: str) -> str:
-    """Return `wanted` as a query string for a link, without empty values."""
+    """Return `wanted` and the parameters `more` as a query string for a link.
+
+    Empty values are left out.
+    """
     values = {name: value for name, value in asdict(wanted).items() if name != "is_pending"}
     tab = {} if wanted.is_pending else {"tab": DECIDED}
     parameters = {name: value for name, value in {**tab, **values, **more}.items() if value}
@@ -65,7 +68,10 @@ def query_of(wanted: QueueFilter, **more: str) -> str:
 def page_of(
     person: AbstractBaseUser, wanted: QueueFilter, query: QueryDict, *, size: int = PAGE_CARDS
 ) -> QueuePage:
-    """Return the page after the row in `?after=`."""
+    """Return at most `size` requests that match `wanted`, after the row in `?after=`.
+
+    Without a valid `?after=`, the first ones.
+    """
     rows = queue_of(person, wanted)
     location = _place(wanted, query.get("after", ""))
     if location is not None:
@@ -130,7 +136,7 @@ KNOWN = 4 * PAGE_CARDS
 @page
 @require_safe
 def queue(request: PersonRequest) -> HttpResponse:
-    """Show the queue. The query has `?tab=decided`, filters and `?after=`; see `queue_query`."""
+    """Show the queue. The query has `?tab=decided`, filters and `?after=`; see `filter_of`."""
     wanted = filter_of(request.GET)
     found = page_of(request.user, wanted, request.GET)
     waiting = waiting_for(request.user)
@@ -155,7 +161,10 @@ def queue(request: PersonRequest) -> HttpResponse:
 @page
 @require_safe
 def live(request: PersonRequest) -> JsonResponse:
-    """Return the page as JSON, without the cards listed in `?known=` with their current stamps."""
+    """Return the page as JSON. `?known=` lists the cards that the browser has, as `id.stamp`.
+
+    Cards with an unchanged stamp are omitted.
+    """
     wanted = filter_of(request.GET)
     found = page_of(request.user, wanted, request.GET)
     cards = cards_of(found.rows, request.user)

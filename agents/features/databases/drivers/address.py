@@ -1,7 +1,7 @@
 """Addresses of databases: the allowed parts of a URL, and the databases that it must not reach.
 
 An address is checked when a connection is defined and again when it is used, since the file at a
-path can change. Only files are accessed; no connection is made.
+path can change. A check reads files and may look up a host; it makes no connection.
 """
 
 from __future__ import annotations
@@ -169,7 +169,10 @@ def address_of(url: str) -> Address:
 
 @sensitive_variables()
 def from_here(url: str) -> str:
-    """Return a program's URL with an absolute path, since it can be used in another directory."""
+    """Return a program's URL, with the relative path of a file made absolute.
+
+    The URL can be used in another directory. Other URLs are returned as they are.
+    """
     for kind in _FILES:
         path = url.removeprefix(f"{kind}:///")
         if path != url and path and not path.startswith(("/", ":")):
@@ -323,7 +326,10 @@ def is_local(host: str) -> bool:
 
 
 def canonical(address: str) -> set[str]:
-    """Return addresses in one form, the same for all of this machine; empty for a name."""
+    """Return a set with the normal form of an address; empty for a host name.
+
+    All addresses of this machine have the same form.
+    """
     try:
         found = ip_address(address)
     except ValueError:

@@ -141,7 +141,11 @@ def digest_of(changes: Changes, unstable: Unstable | None) -> str:
 
 
 def summary(changes: Changes, unstable: Unstable) -> dict[str, Any]:
-    """Return a preview for a person, as JSON: counts of all tables, and some rows of each."""
+    """Return a preview of changes for a person, as JSON.
+
+    It has the counts and some rows of the first `SAMPLE_TABLES` tables, and marks `unstable`
+    values.
+    """
     return {
         "rows_changed": changes.row_count,
         "tables": [_table(table, unstable) for table in changes.tables[:SAMPLE_TABLES]],

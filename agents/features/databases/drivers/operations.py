@@ -75,7 +75,7 @@ def describe(
     own: OwnDatabase,
     cancel: cancellation.Cancellation | None,
 ) -> QueryResult:
-    """`list_tables`, `get_schema` or `describe_table`. Raises QueryFailed."""
+    """Run `what`: `list_tables`, `get_schema` or `describe_table`. Raises QueryFailed."""
     dialect = dialect_of(target)
     if dialect == "duckdb":
         return read.OPERATIONS[what](target, table, own)
@@ -89,7 +89,10 @@ def write(
     target: DatabaseTarget, text: str, params: Params, own: OwnDatabase,
     cancel: cancellation.Cancellation | None, keep: Callable[[Changes], bool] | None,
 ) -> Changes:  # fmt: skip
-    """Run one statement that writes; with None for `keep` it is a trial. Raises QueryFailed."""
+    """Run one statement that writes. It is committed if `keep` returns True for its changes.
+
+    Without `keep` it is a trial, which leaves no changes. Raises QueryFailed.
+    """
     if dialect_of(target) == "sqlite":
         if keep is None:
             return changes_sqlite.try_sqlite(target, text, params or {}, own)

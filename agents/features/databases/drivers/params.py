@@ -1,6 +1,6 @@
 """Named parameters for every database: `:name` in the statement, as in SQLite.
 
-Their values are those that programs get from rows.
+Their values can have the types that programs get from rows.
 """
 
 from __future__ import annotations

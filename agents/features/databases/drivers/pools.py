@@ -48,7 +48,10 @@ class Pool(Generic[S]):
 
     @contextmanager
     def connection(self, wait_seconds: float, cancel: Cancellation) -> Iterator[S]:
-        """Yield a clean connection. Raises QueryFailed if none is free in time."""
+        """Yield a clean connection.
+
+        Raises QueryFailed if none is free within `wait_seconds`, or the call is cancelled.
+        """
         connection = self._take(wait_seconds, cancel)
         clean = False
         try:
@@ -99,7 +102,10 @@ class Pool(Generic[S]):
             forget()
 
     def close_idle(self, older_than: float) -> bool:
-        """Close connections idle for this many seconds. Return True if the pool is empty then."""
+        """Close connections that are idle for `older_than` seconds.
+
+        Return whether the pool is empty then.
+        """
         before = time.monotonic() - older_than
         with self._free:
             old = [connection for since, connection in self._idle if since <= before]
@@ -123,7 +129,7 @@ _closer: threading.Thread | None = None
 
 
 def pool_for(key: tuple[str, ...], make: Callable[[], Pool[S]]) -> Pool[S]:
-    """Return the pool of a target, created at first use. The key contains the URL."""
+    """Return the pool of a target. `make` creates it at its first use. The key contains the URL."""
     global _closer
     with _lock:
         pool = _pools.get(key)
@@ -136,7 +142,7 @@ def pool_for(key: tuple[str, ...], make: Callable[[], Pool[S]]) -> Pool[S]:
 
 
 def close_idle(older_than: float = IDLE_SECONDS) -> None:
-    """Close idle connections and remove empty pools."""
+    """Close connections that are idle for `older_than` seconds, and remove empty pools."""
     with _lock:
         for key, pool in list(_pools.items()):
             if pool.close_idle(older_than):

@@ -20,9 +20,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with(worker: int) -> None:
-    """Make the kernel kill this process when its worker ends, for any reason, but not before.
+    """Let this process end when its worker ends, for any reason, but not before.
 
-    Signals for the worker's process group are ignored: a worker that drains needs its helpers.
+    On Linux the kernel kills it; elsewhere it ends when its pipe is closed. Signals for the
+    worker's process group are ignored: a worker that drains needs its helpers.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -68,7 +69,7 @@ def end_after(seconds: float) -> None:
 
 
 def is_worn() -> bool:
-    """Whether this process keeps too much memory for another statement."""
+    """Return whether this process keeps too much memory for another statement."""
     if sys.platform != "linux":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _WORN_BYTES
     with open("/proc/self/statm", encoding="ascii") as statm:

@@ -36,7 +36,11 @@ def is_empty(query: str) -> bool:
 
 
 def word_of_change(query: str) -> str:
-    """Return the first word if it is one of a statement that changes something, else ``""``."""
+    """Return the first word of a statement that changes something, in capital letters.
+
+    Return `A write` for other statements that look like writing (as WITH … INSERT), else an empty
+    text.
+    """
     first = next((found["word"].lower() for found in _TOKEN.finditer(query) if found["word"]), "")
     return first.upper() if first in _CHANGES else "A write" if looks_like_writing(query) else ""
 

@@ -92,7 +92,7 @@ def unique_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def size_of(row: Sequence[Any]) -> int:
-    """Return the length of the row as text in bytes, with separators."""
+    """Return the approximate length of the row as text, in bytes, with separators."""
     return sum(map(_size_of, row)) + len(row)
 
 
@@ -113,7 +113,7 @@ def _size_of(value: Any) -> int:
 
 
 def shown(value: Cell) -> str:
-    """Return a cell of a Markdown table: one line, cut with a note if it is long."""
+    """Return a value as text. A long one is cut to `CELL_CHARACTERS` characters, with a note."""
     if value is None:
         return "NULL"
     text = str(value)

@@ -49,7 +49,7 @@ class DatabaseTarget:
 
 
 def is_hidden(target: DatabaseTarget, schema: str, table: str, column: str) -> bool:
-    """Return whether one of the target's patterns matches this column."""
+    """Return whether one of the target's `hidden_columns` patterns matches this column."""
     full = (schema.casefold(), table.casefold(), column.casefold())
     for pattern in target.hidden_columns:
         parts = tuple(_literal(part) for part in pattern.strip().casefold().split("."))

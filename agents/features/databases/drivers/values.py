@@ -23,7 +23,10 @@ class _NotPlain(Exception):
 
 
 def text_of(value: Any) -> Cell:
-    """Return a value for display: bytes as hexadecimal digits."""
+    """Return a value as a `Cell`. Numbers, texts and None stay as they are.
+
+    Bytes become hexadecimal digits; all other types, infinities and NaN become text.
+    """
     if isinstance(value, bytes):
         return f"\\x{value.hex()}"
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
@@ -32,7 +35,10 @@ def text_of(value: Any) -> Cell:
 
 
 def native_of(value: Any) -> Any:
-    """Return a value that a helper can send, and a program gets as Python's."""
+    """Return a value that a helper can send, and a program gets as a value of Python.
+
+    Values of types that cannot be sent become text.
+    """
     return native_or(value, text_of)
 
 

@@ -49,12 +49,12 @@ class DescribeTableInput(BaseModel):
 
 
 def meant_name(names: Sequence[str], name: str) -> str:
-    """Return the database's name. The only database is also the default."""
+    """Return `name`, or for `default` the name of the only database."""
     return names[0] if name == "default" and name not in names and len(names) == 1 else name
 
 
 def known_name(names: Sequence[str], name: str) -> str:
-    """Return `meant_name`. Raises `DatabaseUnavailable` if there is no such database."""
+    """Return the same as `meant_name`. Raises `DatabaseUnavailable` if it is not in `names`."""
     name = meant_name(names, name)
     if name in names:
         return name
@@ -65,7 +65,10 @@ def known_name(names: Sequence[str], name: str) -> str:
 
 
 async def target_of(context: ToolContext, name: str) -> DatabaseTarget:
-    """Return the target of the model's database, by the agent's present connections."""
+    """Return the target of the database `name`, from the present connections of the agent.
+
+    The remaining time of the call limits `statement_seconds`. Raises `DatabaseUnavailable`.
+    """
     names = context.spec.option(DatabaseNames).databases
     name = known_name(names, name)
     target = (await targets_of_agent(context))[name]
@@ -91,7 +94,11 @@ async def answer(
     ask: _Ask,
     show: Callable[[DatabaseTarget, QueryResult], Any],
 ) -> ToolResult:
-    """Call `ask` in a thread. A cancelled call cancels its statement on the server and waits."""
+    """Call `ask` in a thread, and return its result in the form of `show`.
+
+    A failed statement and an unavailable database become error results. A cancelled call cancels
+    its statement on the server and waits.
+    """
     cancel = Cancellation()
     try:
         target = await target_of(context, database)

@@ -84,7 +84,10 @@ def shown_tables(target: DatabaseTarget, result: QueryResult) -> str:
 
 
 def shown_schema(target: DatabaseTarget, result: QueryResult) -> str:
-    """Return a line for each table: a third of the length of a table with a row for each column."""
+    """Return a line for each table, up to `_SCHEMA_CHARACTERS` characters.
+
+    One line for each column would be three times as long.
+    """
     tables: dict[str, list[str]] = {}
     for schema, table, column, kind, nullable, key in result.values:
         parts = [_quoted(target, str(column)), str(kind), str(key)]

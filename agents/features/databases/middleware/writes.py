@@ -48,7 +48,7 @@ def writing_variant(spec: AgentSpec) -> Callable[[ExecuteSqlInput], Tool[Execute
 
 
 async def try_write(context: ToolContext, given: ExecuteSqlInput) -> Preview | ToolResult:
-    """Return the preview of the statement's changes."""
+    """Return the preview of the statement's changes, or an error result."""
 
     def work(target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation) -> Preview:
         return write.try_sql(target, given.query, given.params, own, cancel)

@@ -34,6 +34,8 @@ def _address(*parts: str) -> str:
 def event_id(run_id: str, calendar_id: str, event: Mapping[str, Any], number: int) -> str:
     """Return a constant id of an event of a run, so that Google creates it only once.
 
+    `number` counts equal events that were deleted since.
+
     It consists of letters a to v and digits.
     """
     whole = f"{run_id}\n{calendar_id}\n{json.dumps(event, sort_keys=True)}\n{number}".encode(
@@ -58,7 +60,10 @@ class Calendars:
         return str(self._session.ask("GET", place, access.READ_CALENDARS)["id"])
 
     def every(self) -> list[dict[str, Any]]:
-        """Return id, name, time_zone, access (owner, writer, reader, freeBusyReader), primary."""
+        """Return id, name, time_zone, access and, for the own one, primary of each calendar.
+
+        `access` is owner, writer, reader or freeBusyReader. At most `MAX_PAGES` pages are read.
+        """
         found: list[dict[str, Any]] = []
         page = None
         for _ in range(MAX_PAGES):
@@ -103,7 +108,10 @@ class Calendars:
         return event_of(self._event(calendar_id, event))
 
     def busy(self, calendars: Sequence[str], start: str, end: str) -> dict[str, Any]:
-        """Return each calendar's busy times, or the reason why they are unknown."""
+        """Return `{"busy": …}` with each calendar's busy times from `start` to `end`.
+
+        For a calendar whose times are unknown, it has the reason.
+        """
         said = self._session.ask(
             "POST",
             _address("freeBusy"),
@@ -119,7 +127,10 @@ class Calendars:
     def create(
         self, run_id: str, calendar_id: str, event: Mapping[str, Any], notify: bool
     ) -> dict[str, Any]:
-        """Create an event, or return the existing one if this run has created the same one."""
+        """Create an event, or return the existing one if this run has created the same one.
+
+        With `notify`, Google sends mails to the guests, here and in the methods below.
+        """
         for number in range(_SAME):
             made = event_id(run_id, calendar_id, event, number)
             try:
@@ -147,7 +158,10 @@ class Calendars:
     def update(
         self, calendar_id: str, event: str, etag: str, changes: Mapping[str, Any], notify: bool
     ) -> dict[str, Any]:
-        """Change the given fields, if the event still has this `etag`."""
+        """Change the given fields, if the event still has this `etag`.
+
+        Otherwise it raises `GoogleFailed` with the code `changed_meanwhile`.
+        """
         said = self._session.ask(
             "PATCH",
             _address("calendars", calendar_id, "events", event),

@@ -51,7 +51,10 @@ def missing_scope(scopes: tuple[str, ...]) -> GoogleFailed:
 
 
 def unreachable(error: BaseException, *, unknown: bool) -> GoogleFailed:
-    """Return the error for a failed connection. It names only the kind of the cause."""
+    """Return the error for a failed connection. It names only the kind of the cause.
+
+    `unknown`: Google may have carried out the request.
+    """
     if unknown:
         return GoogleFailed(
             "The connection to Google broke." + UNKNOWN, "outcome_unknown", sent=None
@@ -63,7 +66,11 @@ def unreachable(error: BaseException, *, unknown: bool) -> GoogleFailed:
 def refusal(
     status: int, body: bytes, retry_after: str, needs: tuple[str, ...], *, writes: bool
 ) -> GoogleFailed:
-    """Return the error for an unsuccessful answer of Gmail's or Calendar's API."""
+    """Return the error for an unsuccessful answer of Gmail's or Calendar's API.
+
+    `retry_after` is the header. `needs` are the scopes that the request needs. After a server error
+    the outcome of a request that `writes` is unknown.
+    """
     said, reasons = _said(body)
     quoted = f": {said}" if said else "."
     if status == 429 or (status == 403 and reasons & RATE_REASONS):

@@ -47,7 +47,10 @@ class Mailbox:
     def search(
         self, query: str, labels: Sequence[str], limit: int, page: str, *, trash: bool
     ) -> dict[str, Any]:
-        """Return messages (newest first) and next_page."""
+        """Return at most `limit` messages (newest first) and, if there are more, next_page.
+
+        Labels are ids or names. With `trash`, messages in spam and trash are found too.
+        """
         listed = self.session.ask(
             "GET",
             address("messages"),
@@ -86,7 +89,7 @@ class Mailbox:
         return found
 
     def message(self, message_id: str, names: Sequence[str] = ()) -> dict[str, Any]:
-        """Return a message in the API's format: whole, or with these headers only."""
+        """Return a message in the API's format: whole, or with the headers `names` only."""
         query: dict[str, Any] = {"format": "full"}
         if names:
             query = {"format": "metadata", "metadataHeaders": list(names)}
@@ -95,7 +98,10 @@ class Mailbox:
         )
 
     def attachment(self, message_id: str, part: str, most: int) -> tuple[mail.Attached, bytes]:
-        """Return a file's description and bytes. Raises `GoogleFailed` above `most` bytes."""
+        """Return the description and the bytes of the attachment `part`.
+
+        Raises `GoogleFailed` if there is none, or if it has more than `most` bytes.
+        """
         files = mail.attachments(self.message(message_id))
         found = next((item for item in files if item.part == part), None)
         if found is None:

@@ -49,7 +49,7 @@ class Letter:
 
 
 def mark_of(run_id: str, tool_input: object) -> str:
-    """Return a letter's mark, which is unique and the same for each attempt in a run."""
+    """Return a letter's mark: the same for each attempt to send the same input in a run."""
     whole = f"{run_id}\n{json.dumps(tool_input, sort_keys=True)}"
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
@@ -88,7 +88,12 @@ _MINUTE_MS = 60_000
 
 
 def send(session: GoogleSession, letter: Letter, mark: str, thread_id: str = "") -> dict[str, Any]:
-    """Send once: id, thread_id. Raises `GoogleFailed` with the known result as `sent`."""
+    """Send a letter, with one request. Return `sent`, `id` and `thread_id`.
+
+    It has the mark of `mark_of`, and belongs to the conversation `thread_id`.
+
+    Raises `GoogleFailed`; its `sent` is None if Gmail may have sent the message.
+    """
     said = _deliver(
         session, ("messages", "send"), access.SEND_MAIL, composed(letter, mark), thread_id
     )
@@ -98,7 +103,7 @@ def send(session: GoogleSession, letter: Letter, mark: str, thread_id: str = "")
 def save_draft(
     session: GoogleSession, letter: Letter, mark: str, thread_id: str = ""
 ) -> dict[str, Any]:
-    """Store a draft in the mailbox: draft_id. Raises `GoogleFailed`."""
+    """Store a draft in the mailbox. Return its `draft_id`. Raises `GoogleFailed`."""
     said = _deliver(
         session,
         ("drafts",),
@@ -118,10 +123,10 @@ def replied_to(mailbox: Mailbox, message_id: str) -> tuple[str, str, str]:
 
 
 def find_sent(mailbox: Mailbox, mark: str, since_ms: int) -> dict[str, Any] | None:
-    """Return the sent message with this mark, or None: id, thread_id.
+    """Return id and thread_id of the sent message with this mark, or None.
 
-    It reads the list of messages sent since `since_ms` (Unix time). A search by Message-ID would
-    fail if Gmail has replaced it.
+    It searches the newest `LOOKED_AT` messages sent since `since_ms` (Unix time in milliseconds). A
+    search by Message-ID would fail if Gmail has replaced it.
     """
     listed = mailbox.session.ask(
         "GET",

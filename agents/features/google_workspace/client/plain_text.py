@@ -3,10 +3,8 @@
 Any sender of a mail can write to the agent. So invisible text is removed and counted: invisible
 characters, and hidden elements of HTML.
 
-Split HTML of mails into tags and text, in linear time for any input.
-
-Python's own parser takes quadratic time for tags and comments that never end, and any sender of a
-mail can exploit this.
+HTML is split into tags and text in linear time for any input. Python's own parser takes quadratic
+time for tags and comments that never end, and any sender of a mail can exploit this.
 """
 
 from __future__ import annotations

@@ -52,7 +52,8 @@ class GoogleSession:
     ) -> dict[str, Any]:
         """Return the answer's object. Without one of the scopes in `needs`, no request is made.
 
-        `body` is sent as JSON, `content` as (type, bytes). Raises `GoogleFailed`.
+        `body` is sent as JSON, `content` as (type, bytes). `writes`: the request may change data.
+        Raises `GoogleFailed`.
         """
         given = [(name, value) for name, value in (query or {}).items() if value is not None]
         if given:

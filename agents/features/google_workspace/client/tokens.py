@@ -1,4 +1,4 @@
-"""Access tokens: requested with a stored credential, and kept in this process until they expire."""
+"""Access tokens, kept in this process until they expire, and the consent of people (OAuth)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ _lock = threading.Lock()
 
 @sensitive_variables()
 def access_token(key: GoogleKey, name: Hashable, until: float) -> AccessToken:
-    """Return the token kept as `name`, or request a new one. Raises `GoogleFailed`."""
+    """Return the token kept as `name`, or request a new one. Raises `GoogleFailed`.
+
+    `until` is the deadline of the request, by `time.monotonic`.
+    """
     with _lock:
         found = _kept.get(name)
         if found is not None and found.expires > time.monotonic():
@@ -116,7 +119,10 @@ def ask_for_token(form: dict[str, str], until: float) -> dict[str, Any]:
 
 @sensitive_variables()
 def read_token(said: dict[str, Any], asked: tuple[str, ...] = ()) -> AccessToken:
-    """Return the token of an answer. Raises `GoogleFailed`."""
+    """Return the token of an answer. Raises `GoogleFailed` if there is none.
+
+    `asked` are the requested scopes, which count if the answer names none.
+    """
     text, lives = said.get("access_token"), said.get("expires_in", 3600)
     if not isinstance(text, str) or not text.isascii() or not text.isprintable() or not text:
         raise GoogleFailed("Google's answer contains no access token.", "malformed")
@@ -172,7 +178,10 @@ def can_ask() -> bool:
 
 
 def consent_address(scopes: Iterable[str], state: str, verifier: str, back: str) -> str:
-    """Return the address of the consent page. Google redirects people to `back` afterwards."""
+    """Return the address of the consent page. Google redirects people to `back` afterwards.
+
+    `state` and `verifier` (of PKCE) are secrets of the session, which the return must have.
+    """
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
     asked = {
         "client_id": GoogleSettings.now().GOOGLE_CLIENT_ID,
@@ -191,7 +200,10 @@ def consent_address(scopes: Iterable[str], state: str, verifier: str, back: str)
 
 @sensitive_variables()
 def granted_key(code: str, verifier: str, back: str) -> str:
-    """Return the grant for a code, as a JSON key (`keys`). Raises `GoogleFailed`."""
+    """Return the grant for a code, as a JSON key (`keys`). Raises `GoogleFailed`.
+
+    `verifier` and `back` are those of `consent_address`.
+    """
     client = {
         "client_id": GoogleSettings.now().GOOGLE_CLIENT_ID,
         "client_secret": GoogleSettings.now().GOOGLE_CLIENT_SECRET,

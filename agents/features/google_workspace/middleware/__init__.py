@@ -14,7 +14,7 @@ with lazy_modules:
 
 
 class GmailMiddleware(Middleware):
-    """A middleware with the tools, for agents with the integration."""
+    """The tools of Gmail, for agents with the integration `gmail`."""
 
     name = "gmail"
 
@@ -31,7 +31,7 @@ class GmailMiddleware(Middleware):
 
 
 class CalendarMiddleware(Middleware):
-    """A middleware with the tools, for agents with the integration."""
+    """The tools of Google Calendar, for agents with the integration `calendar`."""
 
     name = "calendar"
 

@@ -1,4 +1,4 @@
-"""Send a mail once, or create a draft.
+"""Send a mail once, create a draft, or save an attachment.
 
 Gmail has no idempotency keys. So each message has a mark, made of the run and of the approved
 content. If an earlier call may have sent the same message, the sent messages are searched for the
@@ -177,7 +177,10 @@ class NotSaved:
 
 
 async def save_attachment(context: ToolContext, given: SaveAttachmentInput) -> ToolResult:
-    """Write a new file and replace none. Its path comes from the call, not from the mail."""
+    """Save an attachment of a mail as a new file; an existing file is not replaced.
+
+    The path comes from the call, not from the mail.
+    """
 
     def save(session: GoogleSession) -> object:
         found, data = Mailbox(session).attachment(given.message_id, given.part, MAX_SAVED)
@@ -194,7 +197,10 @@ async def save_attachment(context: ToolContext, given: SaveAttachmentInput) -> T
 
 
 def read_files(backend: FileBackend, paths: Sequence[str]) -> list[File] | str:
-    """Return the files to attach, or the problem of one of them."""
+    """Return the files to attach, or the problem of one of them.
+
+    Together they can have `MAX_ATTACHED` bytes.
+    """
     found: list[File] = []
     left = MAX_ATTACHED
     for path in paths:

@@ -1,4 +1,7 @@
-"""Types of texts in requests to Google. Checked here, since schema patterns would cost tokens."""
+"""The calls of Google, and the types of texts in their inputs.
+
+Texts are checked here, since patterns in schemas would cost tokens.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ def _checked(fits: Callable[[str], object], problem: str) -> AfterValidator:
 
 
 def line(most: int, least: int = 0) -> AfterValidator:
-    """Return a validator of one line without hidden characters: the approver must see all of it."""
+    """Return a validator of one line of `least` to `most` characters, none of them hidden.
+
+    The approver must see all of it.
+    """
     return _checked(
         lambda text: least <= len(text) <= most and "\n" not in text and visible(text) == text,
         f"must be one line of {least} to {most:,} visible characters",
@@ -51,7 +57,7 @@ def text(most: int) -> AfterValidator:
 
 
 def at_most(most: int, least: int = 0) -> AfterValidator:
-    """Limit the length of a list."""
+    """Return a validator of a list with `least` to `most` items."""
 
     def check(items: list[str]) -> list[str]:
         if not least <= len(items) <= most:
@@ -84,7 +90,11 @@ def google_tool(
 
 
 async def with_google(context: ToolContext, use: Callable[[GoogleSession], Any]) -> ToolResult:
-    """Call Google in a thread, with the current credential: a removed one must not be used."""
+    """Call `use` in a thread, with the current credential, and return its result.
+
+    The credential is read for each call, because a removed one must not be used. Errors of Google
+    and a missing credential become error results.
+    """
     try:
         found = await context.in_database(_key, context.owner_id)
     except SecretUnreadable:

@@ -67,7 +67,10 @@ def digests(listing: Listing) -> dict[str, str]:
 
 
 def read_listing(server: str, listed: Iterable[Mapping[str, Any]]) -> Listing:
-    """Read tools, which have the names of the protocol. Raises `McpError`."""
+    """Read the tools of a server, which have the names of the protocol.
+
+    Raises `McpError` if they exceed the limits for a server.
+    """
     tools: dict[str, Definition] = {}
     refused: list[tuple[str, str]] = []
     offered: set[str] = set()

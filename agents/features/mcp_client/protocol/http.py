@@ -197,7 +197,10 @@ def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
 
 
 async def checked_addresses(endpoint: Endpoint, world: Destinations) -> list[Address]:
-    """Return the allowed addresses. Raises `OSError` if one of them is not allowed."""
+    """Return the first `MOST_ADDRESSES` addresses of the endpoint.
+
+    Raises `OSError` if any of its addresses is not allowed, or there is none.
+    """
     if endpoint.address is not None:
         addresses = [endpoint.address]
     else:

@@ -35,7 +35,7 @@ class SchemaUnusable(ValueError):
 def usable_schema(raw: object) -> dict[str, Any]:
     """Return `raw` as a schema of an object, with limits of its cost.
 
-    Raises `SchemaUnusable`.
+    Keywords that cannot be checked within these limits are left out. Raises `SchemaUnusable`.
     """
     if not isinstance(raw, dict) or raw.get("type", "object") != "object":
         raise SchemaUnusable("its input is no JSON Schema of an object")
@@ -46,7 +46,7 @@ def usable_schema(raw: object) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def input_model(name: str, schema_text: str) -> type[BaseModel]:
-    """Return a model with a schema from `usable_schema`, which checks inputs by it."""
+    """Return a model that checks inputs by a schema from `usable_schema`."""
     schema: dict[str, Any] = json.loads(schema_text)
 
     class _Given(BaseModel):

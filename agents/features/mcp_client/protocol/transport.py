@@ -1,6 +1,6 @@
 """The interface of a connection's transport to its server.
 
-Filter the messages of a server: pass on answers, and requests, which are then refused.
+It filters the messages of the server. Answers are passed on, and requests, which are then refused.
 
 Notifications are dropped. A server that sends too many messages is disconnected.
 """

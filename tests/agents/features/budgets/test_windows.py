@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from agents.features.budgets.actions import delete_budget, save_budget
 from agents.features.budgets.models import Allowance, Budget, Period
+from agents.features.budgets.run_requests import review_of
 from agents.features.budgets.scope import window_end, window_name, window_start
 from agents.models import Agent, Run, RunClock
 from agents.services.errors import InvalidRequest, NotAllowed
@@ -94,6 +95,10 @@ def test_a_rejection_in_a_shared_window_ends_only_the_run_that_asked() -> None:
         user, _, _ = scene(max_tokens=100)
         parked(user)
         first, second = parked(user), parked(user)
+        [note] = review_of(pending(first).input).notes
+        assert note.text == (
+            "A rejection ends the run, and its parents and subagents that wait for the same limit."
+        )
         answer(pending(first), user, "reject")
         first = drive_to_end(first, until=PAUSE)
         second.refresh_from_db()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -154,7 +155,12 @@ def test_a_result_over_the_limit_of_files_is_cut_with_a_note(tmp_path: Path) -> 
     with override_settings(VEL={**settings.VEL, "RESULT_BYTES": 200_000}):
         run = drive_to_end(a_run(tmp_path, fetch()))
     (result,) = results(run)
-    assert "bytes in the middle were too many for a file" in result
+    told = re.search(
+        r"\(([\d,]+) bytes, of which ([\d,]+) bytes in the middle were too many", result
+    )
+    assert told is not None
+    size, cut = (int(number.replace(",", "")) for number in told.groups())
+    assert size - cut == 200_000
     assert len(bytes(StateFile.objects.get().content)) <= 200_100
 
 

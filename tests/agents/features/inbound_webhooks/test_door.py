@@ -6,13 +6,17 @@ import hashlib
 import hmac
 import json
 import time
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents.features.inbound_webhooks import deliveries
-from agents.features.inbound_webhooks.actions import enable_inbound_webhook
+from agents.features.inbound_webhooks import deliveries, door
+from agents.features.inbound_webhooks.actions import (
+    delete_inbound_webhook,
+    enable_inbound_webhook,
+)
 from agents.features.inbound_webhooks.models import (
     InboundWebhook,
     InboundWebhookDelivery,
@@ -96,6 +100,26 @@ def test_all_that_is_wrong_gets_one_answer():
     assert counts[(paused.pk, "paused")] == 1
     assert counts[(hook.pk, "signature")] == 12
     assert counts[(other.pk, "signature")] == 1
+
+
+def test_a_hook_that_is_deleted_during_the_request_is_unknown(monkeypatch: pytest.MonkeyPatch):
+    ada = make_user("ada")
+    hook, secret = make_inbound_webhook(ada)
+
+    def admit_and_delete(*arguments: Any, **named: Any) -> Any:
+        found = deliveries.admit(*arguments, **named)
+        if found is not None:
+            delete_inbound_webhook(hook.pk, by=ada)
+        return found
+
+    monkeypatch.setattr(door, "admit", admit_and_delete)
+
+    unknown = send("x", {})
+
+    answer = send(hook.pk, signed(secret))
+
+    assert (answer.status_code, answer.content) == (404, unknown.content)
+    assert not Run.objects.exists()
 
 
 @pytest.mark.slow

@@ -197,6 +197,15 @@ def test_intervals(seconds: int, elapsed: int):
     assert missed == min(elapsed // seconds, MOST_MISSED)
 
 
+@pytest.mark.parametrize(("cron", "seconds"), [("0 * * * *", None), ("", 3600)])
+def test_before_the_due_time_nothing_is_missed(cron: str, seconds: int | None):
+    due = at("2026-01-01T12:00")
+
+    found = latest_until(times_of(cron, seconds, "UTC"), due, due - timedelta(hours=3))
+
+    assert found == (due, 0)
+
+
 def test_a_year_of_downtime_is_looked_at_quickly():
     times = times_of("* * * * *", None, VIENNA)
     first = at("2025-01-01T00:00")

@@ -120,7 +120,7 @@ class _Operation:
     def run(
         self, request: dict[str, Any], keep: Callable[[Changes], bool] | None
     ) -> dict[str, Any]:
-        """Return the helper's last answer. Raises QueryFailed."""
+        """Return the helper's last answer. `keep` decides on the changes. Raises QueryFailed."""
         forget = self._cancel.on_cancel(self._stop)
         try:
             deadline = time.monotonic() + self._seconds

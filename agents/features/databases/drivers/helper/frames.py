@@ -50,14 +50,17 @@ class TooLong(Exception):
 
 
 class Channel:
-    """Both directions. Without a deadline it waits as long as needed."""
+    """A pipe for each direction. A deadline is a time of `time.monotonic()`; None: no deadline."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self.reading = reading
         self._writing = writing
 
     def send(self, message: Any, deadline: float | None = None) -> None:
-        """Send one message. Raises `Closed` or `Late`, and TypeError for other values."""
+        """Send one message. Raises `Closed` or `Late`.
+
+        Raises TypeError for a value that cannot be sent.
+        """
         data = encoded(message)
         left = memoryview(len(data).to_bytes(_HEAD, "big") + data)
         while left:

@@ -40,7 +40,10 @@ def target_from_json(given: dict[str, Any]) -> DatabaseTarget:
 
 
 def own_to_json(own: OwnDatabase) -> dict[str, Any]:
-    """With an absolute path: a helper has another working directory."""
+    """Return the identity of Vel's database as JSON.
+
+    Its path is absolute, because a helper has another working directory.
+    """
     return asdict(replace(own, path=os.path.abspath(own.path) if own.path else ""))
 
 

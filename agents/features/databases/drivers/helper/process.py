@@ -38,7 +38,10 @@ class Helper:
     """One process, which runs one statement at a time. Made for one kind of database."""
 
     def __init__(self, dialect: str) -> None:
-        """Start it. Blocks until it is ready. QueryFailed if it is not."""
+        """Start a process and wait until it is ready.
+
+        Raises QueryFailed if it does not start in time.
+        """
         self._process = _spawner.started(dialect)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -70,7 +73,10 @@ class Helper:
         self._channel.send(message, deadline)
 
     def receive(self, most: int, deadline: float) -> dict[str, Any]:
-        """Receive a message. Raises `Closed`, `Late`, `TooLong`; RuntimeError for a bug there."""
+        """Receive a message. Raises `Closed`, `Late` and `TooLong`.
+
+        Raises RuntimeError for a bug in the helper.
+        """
         answer: dict[str, Any] = self._channel.receive(most, deadline)
         if "bug" in answer:
             raise RuntimeError(f"A helper process failed:\n{answer['bug']}")

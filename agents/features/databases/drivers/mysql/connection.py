@@ -89,7 +89,11 @@ class MysqlSession:
 
 
 def connect(target: DatabaseTarget, seconds: float) -> MysqlSession:
-    """Return a new connection without settings. Raises QueryFailed and PyMySQL's errors."""
+    """Return a new connection, whose session has the server's defaults.
+
+    `seconds`, or the shorter `connect_timeout` of the URL, limits the connection to an address, and
+    then the handshake. Raises QueryFailed and PyMySQL's errors.
+    """
     url = parsed(target)
     if not url.username or not url.host or not url.database:
         raise QueryFailed(
@@ -135,7 +139,10 @@ def connect(target: DatabaseTarget, seconds: float) -> MysqlSession:
 
 @contextmanager
 def cut_after(seconds: float, session: MysqlSession) -> Iterator[None]:
-    """Close the session after some seconds, if the server accepts the connection but is silent."""
+    """Shut down the session's connection if the block takes longer than `seconds`.
+
+    A server that accepts the connection may never answer.
+    """
     timer = threading.Timer(seconds, session.cut)
     timer.daemon = True
     timer.start()

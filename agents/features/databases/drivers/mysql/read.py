@@ -190,7 +190,10 @@ def _check_grants(session: MysqlSession, target: DatabaseTarget) -> None:
 
 
 def powers(grant: str) -> set[str]:
-    """Return the privileges beyond reading in a line of SHOW GRANTS. An unknown line is one."""
+    """Return the privileges beyond reading in a line of SHOW GRANTS.
+
+    An unknown line counts as one.
+    """
     line = _COLUMNS.sub("", _QUOTED.sub("``", grant))
     found = _GRANT.fullmatch(line)
     if found is None:

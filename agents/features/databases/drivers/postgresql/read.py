@@ -124,7 +124,7 @@ def forms_of(connection: Connection, target: DatabaseTarget, found: PGresult) ->
 
 
 def cells_of(found: PGresult, row: int, forms: Forms) -> tuple[Any, ...]:
-    """Return one row of a result in the text format."""
+    """Return one row of a result; `forms` are the results of `forms_of`."""
     values = (found.get_value(row, at) for at in range(found.nfields))
     return tuple(
         None if value is None else form(value) for form, value in zip(forms, values, strict=True)

@@ -1,6 +1,6 @@
-"""The effects of a PostgreSQL statement, read from the server before it runs.
+"""The tables that a PostgreSQL statement writes and the functions that it calls.
 
-The functions that a PostgreSQL statement calls, read from the server before it runs.
+Both are read from the server before the statement runs.
 
 `PREPARE` accepts SELECT, INSERT, UPDATE, DELETE and MERGE only. Then the statement becomes the body
 of a function that is never called. The server resolves the names in it, however they are written.
@@ -260,7 +260,10 @@ def check_calls(connection: Connection, target: DatabaseTarget, text: str) -> bo
 
 
 def refuse_routines(target: DatabaseTarget, what: str, names: list[str]) -> None:
-    """Raise QueryFailed if there are any names."""
+    """Raise QueryFailed if `names` has names of functions or triggers.
+
+    `what` is the verb of the message, as `calls`.
+    """
     if names:
         raise QueryFailed(
             f"The statement {what} {', '.join(names[:5])}{', …' if len(names) > 5 else ''}. A "

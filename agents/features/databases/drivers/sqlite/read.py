@@ -2,9 +2,8 @@
 
 Each statement has its own connection, so agents cannot affect each other.
 
-The operations that SQLite allows: reading, with known functions, and no others.
-
-SQLite calls the authorizer when it compiles a statement, for every table, column and function.
+The only allowed operations are reading and known functions: SQLite calls the authorizer when it
+compiles a statement, for every table, column and function.
 """
 
 from __future__ import annotations

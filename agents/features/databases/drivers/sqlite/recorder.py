@@ -1,7 +1,7 @@
 """Record the changes of a statement in SQLite with temporary triggers of the connection.
 
-The file does not contain them. They record every row, also rows changed by other triggers, foreign
-keys and REPLACE.
+The file does not contain them. They record every changed row, also those that other triggers,
+foreign keys and REPLACE change.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class Recorder:
     _parts: list[Any] = field(default_factory=list)
 
     def install(self, connection: sqlite3.Connection, hidden: HiddenInSqlite) -> None:
-        """Create the triggers, before the authorizer is set."""
+        """Create the triggers, except for tables that cannot be written.
+
+        Call it before the authorizer is set. Raises QueryFailed for too many tables.
+        """
         self._change_limit = ChangeLimit(self.target)
         connection.create_function(self.name, -1, self._told)
         rows = connection.execute(
