@@ -26,6 +26,7 @@ FEATURES = (
     "agents.features.forks",
     "agents.features.traces",
     "agents.features.file_browser",
+    "agents.features.command_palette",
     "agents.features.notifications",
     "agents.features.mcp_server",
     "agents.features.operations",

@@ -1,15 +1,25 @@
-"""`{% navigation "bar" as entries %}`: the links that every page has."""
+"""Links, scripts and shortcuts that every page has: `{% navigation "bar" as entries %}`."""
 
 from __future__ import annotations
 
 from django import template
 
-from agents.doors.web.navigation import NavigationEntry
-from agents.doors.web.navigation import navigation as entries_at
+from agents.doors.web import navigation as links
+from agents.doors.web import site_parts as parts
 
 register = template.Library()
 
 
 @register.simple_tag
-def navigation(place: str) -> list[NavigationEntry]:
-    return entries_at(place)
+def navigation(place: str) -> list[links.NavigationEntry]:
+    return links.navigation(place)
+
+
+@register.simple_tag
+def site_parts() -> list[parts.SitePart]:
+    return parts.site_parts()
+
+
+@register.simple_tag
+def shortcuts() -> list[links.Shortcut]:
+    return links.shortcuts()

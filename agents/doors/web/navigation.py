@@ -31,6 +31,19 @@ class NavigationEntry:
     """Whether the link shows the number of pending requests."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """A line of the list of shortcuts, for a shortcut that a feature's script handles."""
+
+    keys: tuple[str, ...]
+    help: str
+
+
+def shortcuts() -> list[Shortcut]:
+    """Return the shortcuts of features (`pages.SHORTCUTS`)."""
+    return [shortcut for _, shortcut in collect("pages", "SHORTCUTS", skip_broken=True)]
+
+
 _BUILT_IN = (
     NavigationEntry("web:home", "Home", order=100, key="h", help="home"),
     NavigationEntry("web:history", "History", order=300, key="r", help="runs: the history"),

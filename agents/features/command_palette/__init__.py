@@ -1,0 +1,1 @@
+"""The command palette: Ctrl+K finds pages, conversations and agents by a few letters."""

@@ -1,0 +1,68 @@
+"""The entries of the palette for a user and some words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from agents.doors.web.navigation import navigation
+from agents.hidden_text import visible
+from agents.selectors.history import HistoryFilter, history_page
+from agents.selectors.visible import agents_for
+
+MOST_AGENTS = 20
+MOST_CONVERSATIONS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class PaletteEntry:
+    """A link. `group` is its heading: Go to, Start a run, or Conversations."""
+
+    group: str
+    label: str
+    url: str
+
+
+def entries_for(user: User, words: str) -> list[PaletteEntry]:
+    """Return the entries that contain all `words`, by group. Without words: the first of each.
+
+    Conversations are searched in their messages too.
+    """
+    wanted = words.casefold().split()
+    pages_and_agents = [*_pages(user), *_agents(user)]
+    found = [
+        entry
+        for entry in pages_and_agents
+        if all(word in f"{entry.group} {entry.label}".casefold() for word in wanted)
+    ]
+    return [*found, *_conversations(user, words)]
+
+
+def _pages(user: User) -> Iterator[PaletteEntry]:
+    for place in ("bar", "menu"):
+        for link in navigation(place):
+            yield PaletteEntry("Go to", link.label, reverse(link.view))
+    if user.is_staff:
+        yield PaletteEntry("Go to", "Admin", reverse("admin:index"))
+
+
+def _agents(user: User) -> Iterator[PaletteEntry]:
+    for slug, name in agents_for(user).order_by("name").values_list("slug", "name")[:MOST_AGENTS]:
+        url = f"{reverse('web:home')}?{urlencode({'agent': slug})}#new"
+        yield PaletteEntry("Start a run", visible(name), url)
+
+
+def _conversations(user: User, words: str) -> Iterator[PaletteEntry]:
+    threads = set()
+    for run in history_page(user, HistoryFilter(words=words)).runs:
+        if run.thread_id in threads:
+            continue
+        threads.add(run.thread_id)
+        if len(threads) > MOST_CONVERSATIONS:
+            return
+        title = visible(run.thread.title) or "(no title)"
+        yield PaletteEntry("Conversations", title, reverse("web:run", args=[run.pk]))
