@@ -17,7 +17,7 @@ with lazy_modules:
 
 @register()
 def check_places(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check the provider, the model and the directories in the settings."""
+    """Check the provider, the model and the directory of scripts in the settings."""
     found: list[CheckMessage] = []
     try:
         ModelSettings.now()

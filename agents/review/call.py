@@ -331,7 +331,10 @@ _LINE_COST = CHARACTERS // LINES
 def fields_section(
     title: str, fields: Mapping[str, Any], *notes: Note, where: str = WHOLE_INPUT
 ) -> FieldsSection:
-    """Return a section of `fields`, a reversible mapping. `where` is about omitted parts."""
+    """Return a section of `fields`, a reversible mapping.
+
+    `where` is a sentence about how to see omitted parts. It follows their size.
+    """
     room = Room()
     missing = max(len(fields) - FIELDS, 0)
     last = end_share(FIELDS) if missing else 0

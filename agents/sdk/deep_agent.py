@@ -151,6 +151,8 @@ class DeepAgent:
             InvalidRequest: If the value is not clear. Nothing is decided then.
             Conflict: If it concerns a request that is not pending, if the run has completed or was
                 cancelled, or if the session works in another directory than the one that you named.
+            NotFound: If there is no such session.
+            UnknownName: If no session is given, and this agent has begun none.
         """
         stream = self._resume(session_id, modified_state, StreamMode(mode))
 
@@ -275,9 +277,9 @@ class DeepAgent:
 
     @property
     def agent_types(self) -> agent_registry.AgentRegistry:
-        """Return the agent types.
+        """Return the registry of agent types.
 
-        A type that you register here is a subagent from the next message on.
+        A type that you register in it is a subagent from the next message on.
         """
         return self._runner.registry()
 
@@ -291,9 +293,9 @@ class DeepAgent:
         self._runner.add_subagent(subagent)
 
     def close(self) -> None:
-        """Release the engine, which stops with its last agent.
+        """Finish the work of this agent in progress, and release the engine.
 
-        Blocks until the engine has stopped.
+        The engine stops with its last agent. Blocks until then.
         """
         self._runner.close()
 

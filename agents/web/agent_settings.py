@@ -1,4 +1,5 @@
-"""The page Settings of an agent: its owner changes the definition, and others see who may.
+"""The page Settings of an agent: its owner changes the definition, and others see who may change
+it.
 
 A change is an import of the agent's file: the same checks, one new version, or nothing.
 """

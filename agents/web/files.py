@@ -47,9 +47,9 @@ LIMITS = FileLimits(search_entries=2_000, search_seconds=1.0)
 def list_files(run: Run) -> dict[str, Any]:
     """Return the deliverables of the run's thread.
 
-    `files` is a list of dictionaries with `name`, `size` in bytes, `url` and `picture` (a URL, or
-    None). `is_cut` is true if the list is incomplete. `not_shown` is the reason why some pictures
-    cannot be displayed, or "".
+    `files` is a list of at most `MAX_FILES` dictionaries, sorted by name: `name`, `size` in bytes,
+    `url` and `picture`, each except the name possibly None. `is_cut` is true if the list is
+    incomplete. `not_shown` is the reason why some pictures cannot be displayed, or "".
     """
     not_shown = ""
     backend, top = _backend_of(run)

@@ -188,9 +188,10 @@ def read_session(definition: Definition, owner: Any, session_id: str) -> State |
 def write_session(
     definition: Definition, owner: Any, session_id: str, state: Mapping[str, Any]
 ) -> bool:
-    """Replace the parts of a session's state by those of a checked state.
+    """Replace the parts of a session's state that a checked state has.
 
-    Returns False if the session does not exist yet.
+    Returns False if the session does not exist yet. Locks the thread. Raises `SetupError` if the
+    session is at work, and `Conflict` for a session of another agent.
     """
     thread = thread_of(definition, owner, session_id)
     if thread is None:
