@@ -63,7 +63,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """The result of a test. With `cut`, there are older calls that were not read.
+    """The result of a test of a policy. With `cut`, there are older calls that were not read.
 
     `examples` has the newest changed calls, at most `EXAMPLES`. `left_out` counts calls with an
     invalid input, to which no policy applies. `hidden` counts changed calls in runs that the person

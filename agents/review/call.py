@@ -1,8 +1,8 @@
 """A tool call as a `Review`.
 
-The review reads inputs as the tool does: the first name of a parameter counts, and the tool ignores
-unknown names. For example, a `cwd` that `execute` ignores is not shown as its directory, but in the
-list of unused inputs.
+The review reads inputs as the tool does. If an input uses several names of a parameter, the first
+of these names counts. Unknown names are ignored. For example, a `cwd` that `execute` ignores is not
+shown as its directory, but in the list of unused inputs.
 """
 
 from __future__ import annotations

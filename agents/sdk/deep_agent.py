@@ -118,7 +118,10 @@ class DeepAgent:
     async def stream_subagent(
         self, subagent: str, task: str, session_id: str
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Let a subagent of this agent work alone, and yield its state after each step."""
+        """Let a subagent of this agent work alone, and yield its state after each step.
+
+        Raises the errors of `run_stream`.
+        """
         place = await self._runner.begin(task, session_id, None, subagent=subagent)
         told = self._runner.told(place, session_id, StreamMode.VALUES)
         async with aclosing(told) as items:

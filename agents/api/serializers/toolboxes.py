@@ -14,7 +14,7 @@ class PackageShape(serializers.Serializer[object]):
 
 
 class ToolboxShape(serializers.Serializer[object]):
-    """A toolbox. `packages` are the requested ones. `problem` is why it is unusable, or empty."""
+    """A toolbox. `packages` are the requested ones. `problem` is the reason if it is unusable."""
 
     name = serializers.CharField()
     host = serializers.CharField(

@@ -48,7 +48,7 @@ class RightEnded(Exception):
 class Access:
     """The permission of the client that opened a stream. `may_read` queries the database.
 
-    Each check loads the user again. It does not keep the request, which contains the body.
+    Each check loads the user again. The request is not kept, because it contains the body.
     """
 
     def __init__(self, request: Request, may_read: Callable[[Person], bool]) -> None:

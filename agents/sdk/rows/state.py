@@ -285,6 +285,6 @@ class Family:
         return not goes_on_alone([run, *(member for member in below if not member.has_ended)])
 
     def positions(self) -> dict[str, int]:
-        """Return the number of the last event of each run, from which to read later events."""
+        """Return the seq of the last event of each run, from which to read later events."""
         clocks = RunClock.objects.filter(run__in=[member.pk for member in self.members()])
         return dict(clocks.values_list("run_id", "seq"))
