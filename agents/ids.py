@@ -1,6 +1,6 @@
 """Ids of rows: 26 characters, opaque, not guessable, sorted by creation time.
 
-Also names of processes and markers of sandboxes, which are derived from ids.
+Also names of processes, and markers of sandboxes, which are derived from the ids of runs.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Tail:
 
     @property
     def is_running(self) -> bool:
-        """Return whether the thread and its connection exist, as they do while there are watchers."""
+        """Return whether the thread and its connection exist, which need a watcher."""
         with self._lock:
             return self._source is not None
 
