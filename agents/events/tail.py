@@ -99,7 +99,10 @@ class Tail:
 
     @property
     def is_running(self) -> bool:
-        """Return whether the thread and its connection exist, which need a watcher."""
+        """Return whether the thread and its connection exist.
+
+        They exist while there are watchers.
+        """
         with self._lock:
             return self._source is not None
 
