@@ -58,13 +58,17 @@ def holds(
 ) -> bool:
     """Return whether a call of `tool` with `tool_input` matches all parts of the condition.
 
-    `permits`: the condition permits the call, so it must match the whole call, and does not match
-    if it is not applicable. Otherwise, for a question or a denial, any matching part of the call is
-    enough.
-
-    `sandbox`: paths are those of a workspace. `reads`: the fields that the tool uses (None: all).
-    Ignored fields must not make a call look harmless. `reading`: shared by several conditions on
-    one call.
+    Args:
+        condition: The condition of a rule or a grant.
+        tool: The name of the tool.
+        tool_input: The input that would run.
+        permits: Whether the condition permits the call. Then it must match the whole call, and does
+            not match if it is not applicable. Otherwise, for a question or a denial, any matching
+            part of the call is enough.
+        sandbox: Whether paths are those of a workspace.
+        reads: The fields that the tool uses (None: all). A call with other fields is not permitted,
+            because ignored fields must not make a call look harmless.
+        reading: The parsed call, shared by several conditions on it.
     """
     reading = reading or CallReading(tool_input)
     if condition.input_sha256 is not None and reading.sha256 != condition.input_sha256:

@@ -1,6 +1,6 @@
 """Ids of rows: 26 characters, opaque, not guessable, sorted by creation time.
 
-Also names of processes and markers of sandboxes, which are derived from ids.
+Also names of processes, and markers of sandboxes, which are derived from the ids of runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _last = 0
 
 
 def new_id() -> str:
-    """Return 48 bits of milliseconds and 80 random bits in Crockford's base 32 (a lower-case ULID).
+    """Return 48 bits of milliseconds and 79 random bits in Crockford's base 32 (a lower-case ULID).
 
     Ids of one process increase, even within a millisecond or if the clock is set back: in these
     cases the id is the previous one plus a random step of 64 bits.

@@ -17,7 +17,9 @@ from agents.services.audit import Origin, acting
 
 @sync_and_async_middleware
 def request_origin(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """Record the origin. Place it after Django's AuthenticationMiddleware."""
+    """Record the origin of each request, for audit entries. Place it after
+    AuthenticationMiddleware.
+    """
     if iscoroutinefunction(get_response):
 
         async def answer_async(request: HttpRequest) -> HttpResponseBase:

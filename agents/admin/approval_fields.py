@@ -28,7 +28,10 @@ def check_tool_name(name: object) -> None:
 
 
 def check_interrupt_on(rules: object) -> dict[str, Any]:
-    """Validate `interrupt_on` as entered: tool names, each with a boolean or a rule."""
+    """Return `interrupt_on` as entered: tool names, each with a boolean or a rule.
+
+    Raises `ValidationError`.
+    """
     if not isinstance(rules, dict):
         raise ValidationError('Give an object of tool names, as {"execute": true}.')
     for name, rule in rules.items():
@@ -39,7 +42,10 @@ def check_interrupt_on(rules: object) -> dict[str, Any]:
 
 
 def check_rules(rules: object) -> list[dict[str, Any]]:
-    """Validate the form of the rules in `approval_rules`. `build_spec` checks their values."""
+    """Return the rules in `approval_rules` if their form is valid. Raises `ValidationError`.
+
+    `build_spec` checks their values.
+    """
     if not isinstance(rules, list):
         raise ValidationError('Give a list of rules, as [{"tool": "execute", "action": "ask"}].')
     problems = [

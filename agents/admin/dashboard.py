@@ -31,7 +31,10 @@ _HOUR, _DAY = 3_600, 86_400
 
 
 def dashboard(site: AdminSite, request: HttpRequest) -> dict[str, Any]:
-    """Return the parts of the page. Each requires the permission for the page that it links to."""
+    """Return the parts of the page. Each requires the permission for the page that it links to.
+
+    Users who are not staff get none.
+    """
     if not request.user.is_authenticated or not request.user.is_staff:
         return {}
     user = person(request)

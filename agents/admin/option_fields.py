@@ -86,7 +86,7 @@ class IntegrationChoice(forms.MultipleChoiceField):
 
 
 def checked_tools(tools: object) -> list[str] | None:
-    """Validate `tools` as entered: a list of names, or None for all."""
+    """Return `tools` as entered: a list of names, or None for all. Raises `ValidationError`."""
     if tools is None:
         return None
     if not isinstance(tools, list):

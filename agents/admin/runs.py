@@ -278,7 +278,10 @@ _PARTS_OF_CALLS = ("input", "edited_input", "result")
 
 
 def events_page(run: Run, before: str) -> dict[str, Any]:
-    """Return the last page of the run's events, or the page before the seq `before`."""
+    """Return the last page of the run's events, or the page before the seq `before`.
+
+    A `before` that is not a number is ignored.
+    """
     rows = RunEvent.objects.filter(run=run)
     if before.isdecimal() and len(before) <= len(str(MAX_SEQ)):
         rows = rows.filter(seq__lt=min(int(before), MAX_SEQ))

@@ -35,7 +35,7 @@ class FileProblem:
 
 
 class BadFile(Exception):
-    """The file is invalid. Contains all problems."""
+    """The file is invalid. `problems` has the problems that were found."""
 
     def __init__(self, problems: list[FileProblem]) -> None:
         super().__init__("\n".join(map(str, problems)))

@@ -28,7 +28,10 @@ class AgentFileShape(serializers.Serializer[object]):
 
 
 class ImportBody(StrictSerializer):
-    """An agent file. With `dry_run` nothing is stored; `base` of a dry run binds to its diff."""
+    """An agent file. With `dry_run` nothing is stored.
+
+    Send the `base` of a dry run to import only if the agent has not changed since.
+    """
 
     yaml = Text(max_length=MAX_BYTES)
     dry_run = Flag(default=False)

@@ -183,7 +183,10 @@ class ChatStream(ApiView):
 
 
 class CancelChat(ApiView):
-    """The endpoint `POST /agents/{slug}/chat/{id}/cancel`: `stop()` only disconnects."""
+    """The endpoint `POST /agents/{slug}/chat/{id}/cancel`.
+
+    The `stop()` of the AI SDK only disconnects: the run continues.
+    """
 
     scopes: ClassVar = {"POST": TokenScope.RUN}
 
@@ -270,7 +273,11 @@ def _version(request: Request, query: dict[str, Any]) -> int:
 def answer(
     user: AbstractBaseUser, agent: str, chat_id: str, said: Answers, version: int
 ) -> tuple[Run, int]:
-    """Apply the client's decisions, each request once. If one id is wrong, none is applied."""
+    """Apply the client's decisions, each request once. If one id is wrong, none is applied.
+
+    Returns (the run, the seq after which to stream it). Raises `NotFound`, the errors of `decide`,
+    and `InvalidRequest` for a version without approvals.
+    """
     if not DIALECTS[version].stops_for_approvals:
         raise InvalidRequest(
             f"Version {version} does not support approvals. Decide with POST "
@@ -294,7 +301,10 @@ def answer(
 
 
 def try_again(user: AbstractBaseUser, agent: str, chat_id: str) -> Run:
-    """Resume the last run if it failed. Raises `NotFound` if `user` can no longer use the agent."""
+    """Resume the last run of a chat, and return it.
+
+    Raises `Conflict` if it has not failed, and `NotFound` if `user` can no longer use the agent.
+    """
     thread = chat_of(user, agent, chat_id)
     if not agents_for(user).filter(pk=thread.agent_id).exists():
         raise NotFound(f"There is no agent {agent!r} that you may use.", code="unknown_agent")

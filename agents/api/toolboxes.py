@@ -73,7 +73,7 @@ class Toolboxes(ApiView):
 class OneToolbox(ApiView):
     """The endpoints `GET` and `DELETE /toolboxes/{name}`, for people who may configure sandboxes.
 
-    Staff may delete.
+    DELETE also requires staff status.
     """
 
     scopes: ClassVar = {"GET": TokenScope.READ, "DELETE": TokenScope.ADMIN}

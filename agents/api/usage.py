@@ -41,7 +41,11 @@ class UsageDaysShape(serializers.Serializer[object]):
 
 
 class Usage(ApiView):
-    """The endpoint `GET /usage?days=30`: runs that the caller can read, latest day first."""
+    """The endpoint `GET /usage?days=30`: the use by runs that the caller can read.
+
+    Deleted runs are included. There is a row for each day, agent, user and model, the latest day
+    first.
+    """
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 

@@ -1,4 +1,7 @@
-"""Endpoints for the tokens of all users. Tokens are made in a session: see `tokens`."""
+"""Endpoints to list and revoke the tokens of all users.
+
+A user creates a token only when signed in with a browser session: see `agents.api.tokens`.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,10 @@ def views_of(tool_input: Any) -> list[bytes]:
 
 
 def lines_of(tool_input: Any) -> list[bytes]:
-    """Return the texts of host fields, one per line, with a line for each part between `@`."""
+    """Return the texts of host fields in each view, as lines. Raises `TooMuchToRead`.
+
+    A text has a line for each part between `@`.
+    """
     lines = "\n".join(
         text.replace("\n", " ").replace("@", "\n") for text in any_values(tool_input, holds_host)
     ).encode(errors="replace")

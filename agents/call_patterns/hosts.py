@@ -72,7 +72,10 @@ class HostReading:
         return lines_of(self._input)
 
     def fits(self, pattern: str) -> bool:
-        """Return whether a host in the call matches. Raises `TooMuchToRead`."""
+        """Return whether a host in the call matches, in any place and spelling.
+
+        Raises `TooMuchToRead`.
+        """
         name = _name(pattern)
         _compiled(pattern)
         if self._has(wanted(name)):

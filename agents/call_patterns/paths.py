@@ -1,9 +1,9 @@
 """Conditions on paths: `*` matches within a name, `**` as a part matches any number of directories.
 
-A relative pattern starts where relative paths start. To ask or to deny, a pattern that starts with
-`**` matches anywhere.
-Paths are compared as text, in the canonical form of the file tools. File tools follow no links, but
-programs in the sandbox do.
+A relative pattern is relative to the directory in which relative paths start. Only to ask or to
+deny, one that starts with `**` is relative to `/`. To ask or to deny, case is ignored, and a search
+above a matching path matches, too. Paths are compared as text, in the canonical form of the file
+tools. File tools follow no links, but programs in the sandbox do.
 """
 
 from __future__ import annotations

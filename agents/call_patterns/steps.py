@@ -19,9 +19,9 @@ _OVERHEAD = 500
 
 
 class TooMuchToRead(Exception):
-    """The call is too long or too unusual for a condition.
+    """The call is too long or too unusual for a part of a condition.
 
-    To ask or to deny, the condition matches; to permit, it does not.
+    To ask or to deny, this part then counts as a match; to permit, the condition does not match.
     """
 
 
@@ -38,7 +38,10 @@ class Steps:
             raise TooMuchToRead
 
     def search(self, expression: Any, data: bytes, *, simple: bool) -> bool:
-        """Return whether it occurs in `data`. `simple`: few states of RE2 for any length."""
+        """Return whether `expression` matches somewhere in `data`. Raises `TooMuchToRead`.
+
+        `simple` means that RE2 needs few states for the expression, however long the data are.
+        """
         self._take_for(expression, data, simple)
         return expression.search(data) is not None
 

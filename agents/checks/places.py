@@ -1,4 +1,4 @@
-"""Django system checks of models and directories in the settings."""
+"""Django system checks of the default language model and the directories in the settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ with lazy_modules:
 
 @register()
 def check_places(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check the provider, the model and the directories in the settings."""
+    """Check the default provider, its model and the directory of scripts in the settings."""
     found: list[CheckMessage] = []
     try:
         ModelSettings.now()

@@ -23,7 +23,10 @@ _HINT = (
 
 @register(Tags.security)
 def check_tools(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check that each path in `VEL["TOOLS"]` is a tool with a unique name."""
+    """Check that each path in `VEL["TOOLS"]` is a tool with a unique name.
+
+    The name must not start with a reserved prefix.
+    """
     try:
         ToolSettings.now()
     except ImproperlyConfigured:

@@ -30,7 +30,8 @@ def ensure_schema(*, announce: bool = True) -> bool:
     """Apply missing migrations. Return True if there were any.
 
     Usually this takes a few queries and a listing of the packages' directories. If several
-    processes find missing migrations, one applies them and the others wait.
+    processes find missing migrations, one applies them and the others wait. Raises `CommandError`
+    for a database of a development version.
     """
     protect_database_file()
     refuse_development_database()
@@ -135,6 +136,8 @@ def _applied(using: str = DEFAULT_DB_ALIAS) -> set[tuple[str, str]]:
 
 def protect_database_file() -> None:
     """Create SQLite's file if it is missing, readable by this account only.
+
+    An existing file keeps its mode.
 
     The accounts of sandboxes need access to its directory, so the directory cannot protect the
     file. SQLite uses the same mode for the files that it adds.

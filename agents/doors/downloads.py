@@ -32,7 +32,8 @@ _HARMLESS = {
 def attachment(opened: OpenedFile, path: str, place: Place) -> StreamingHttpResponse:
     """Return the open file as a download with the last part of `path` as name.
 
-    A slow client keeps its connection open, so it counts as one of the person's: `place`.
+    `place` is the person's place among the limited number of open connections, because a slow
+    client can keep this one open for long. It is released after the response.
     """
     return StreamingHttpResponse(
         Chunks(opened, place),

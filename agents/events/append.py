@@ -32,7 +32,8 @@ PREVIEW_BYTES = 4096
 def dump(data: object) -> str:
     """Return the JSON format of this project: compact, UTF-8 kept, key order kept.
 
-    Lone surrogates, which databases refuse, become escapes.
+    Lone surrogates, which databases refuse, become escapes. Raises `ValueError` for NaN and
+    infinity.
     """
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # NUL is already an escape in JSON, but a lone surrogate is not.
@@ -57,7 +58,9 @@ def encode(draft: EventDraft) -> tuple[str, str]:
 
 
 def append_events(run_id: str, drafts: Sequence[EventDraft]) -> int:
-    """Write `drafts` in their order and return the last seq. Must run inside a transaction.
+    """Write `drafts` in their order and return the last seq, or 0 without drafts.
+
+    Raises `TransactionManagementError` outside of a transaction.
 
     The clock row stays locked until the transaction ends, so that events of one run commit in the
     order of their seq.

@@ -35,7 +35,7 @@ def preview(text: str) -> str:
 def preview_input(given: Any) -> Any:
     """Return a tool's input for events: whole if it is short, else with its long parts cut.
 
-    It contains the number of cut bytes, fields and parts.
+    A cut input contains the number of cut bytes, fields and parts.
     """
     size = len(dump(given).encode())
     if size <= PREVIEW_BYTES:

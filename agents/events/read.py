@@ -59,7 +59,7 @@ def read_events(run_id: str, *, after: int = 0, limit: int = 500) -> list[dict[s
     """Return up to `limit` events with a seq above `after`, oldest first: `seq, type, ts, data`.
 
     Fewer if they are long: the list ends with the event that reaches `READ_BYTES`. An unknown run
-    has no events. Raises `ValueError` for numbers below 0 or too large.
+    has no events. Raises `ValueError` for an invalid `after`, and for a `limit` below 1.
     """
     check_position(after)
     if limit < 1:

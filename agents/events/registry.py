@@ -19,7 +19,10 @@ from agents.events.event import Event, InvalidEvent
 
 @cache
 def event_modules() -> tuple[ModuleType, ...]:
-    """Return the modules with a list `EVENTS`: of the catalogue, and `events` of installed apps."""
+    """Return the modules with a list `EVENTS`: of the catalogue, and `events` of installed apps.
+
+    Raises `ImproperlyConfigured` for a module that cannot be imported.
+    """
     names = [f"{catalogue.__name__}.{found.name}" for found in iter_modules(catalogue.__path__)]
     names += [
         f"{app.name}.events"

@@ -99,13 +99,16 @@ class Tail:
 
     @property
     def is_running(self) -> bool:
-        """Return whether the thread and its connection exist, which they do for watchers."""
+        """Return whether the thread and its connection exist.
+
+        They exist while there are watchers.
+        """
         with self._lock:
             return self._source is not None
 
     @property
     def watching(self) -> int:
-        """Return how many streams and sockets follow a run through it now."""
+        """Return the number of streams and sockets that follow a run now."""
         with self._lock:
             return sum(len(watchers) for watchers in self._watchers.values())
 

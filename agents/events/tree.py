@@ -40,12 +40,22 @@ async def follow_tree(
 ) -> AsyncGenerator[StoredEvent, None]:
     """Yield the events of a run and of its descendants, each run's in order and none twice.
 
-    `positions` are the last known seqs, by run. With `brief`, descendants have only events that
-    change their status. A subagent's events are between its parent's events of its start and its
-    end. Ends as `Tail.follow_stored` does; subagents always end.
+    A subagent's events are between its parent's events of its start and its end. Ends as
+    `Tail.follow_stored` does; subagents always end. Close the generator when you leave it early.
 
-    Raises `RunNotFound`, also if the run is deleted during this time. Close the generator when you
-    leave it early.
+    Args:
+        run_id: The run.
+        positions: The seq of the last known event of each run. Runs that are not in it start at 0.
+        brief: Whether descendants have only events that change their status.
+        until_end: Whether the generator ends after the end of the run.
+        may_follow: Returns whether the reader may see the run of a subagent. None: all of them.
+        source: The tail of the database.
+
+    Of more than `MAX_FOLLOWED` active subagents, the others have only the events in their parents'
+    logs.
+
+    Raises:
+        RunNotFound: If the run does not exist, or is deleted during this time.
     """
     tree = _Tree(run_id, positions or {}, brief, may_follow, source)
     following = asyncio.create_task(tree.follow(run_id, until_end))

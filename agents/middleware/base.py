@@ -40,8 +40,8 @@ class Tool(Generic[Input]):
     """One tool, as the model sees it and as the engine calls it.
 
     `description` is one or two sentences. `effect` decides what happens after a crash and which
-    calls run in parallel. `time_limit` is the default in seconds; None means that only the engine's
-    limit applies. Aliases in `input_model` are accepted, but the model does not see them.
+    calls run in parallel. `time_limit` is the default in seconds. Aliases in `input_model` are
+    accepted, but the model does not see them.
     """
 
     name: str
@@ -103,7 +103,10 @@ _WRITING = _COMMANDS | {"write_file", "edit_file"}
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
-    """The data for a prompt segment, which does not change within an epoch."""
+    """The data for a prompt segment.
+
+    They do not change within an epoch, the time in which the start of the prompt stays the same.
+    """
 
     spec: AgentSpec
     tool_names: frozenset[str]

@@ -36,7 +36,8 @@ class CommandTool:
     def run(self, backend: Any, given: Any, seconds: float | None = None) -> dict[str, Any]:
         """Run the code of a validated input with a backend.
 
-        Returns `{"error": …}` if the code did not run. `seconds` is the time limit.
+        Returns `{"error": …}` if the code did not run. `seconds` is the time limit; None: that of
+        the input, or the default.
         """
         limit = given.timeout if seconds is None else seconds
         try:

@@ -86,7 +86,10 @@ class ToolContext(Protocol):
         """Return a feature's part of the run. `kind` is the feature's subclass of `RunPart`."""
 
     def state(self, kind: type[T]) -> T:
-        """Return the state of a feature's middleware, while one driver has the run: `run.state`."""
+        """Return the state of a feature's middleware, an object of the class `kind`.
+
+        It exists while one driver has the run: see `agents.kernel.middleware.RunContext.state`.
+        """
 
     @property
     def subagents(self) -> Subagents: ...

@@ -13,7 +13,10 @@ COMMANDS = "execute_in_sandbox"
 
 
 def check_profile(spec: AgentSpec) -> None:
-    """Raise `InvalidRequest` if the profile ignores an option. The message starts with it."""
+    """Raise `InvalidRequest` if the profile ignores an option.
+
+    The message starts with the name of the option.
+    """
     for item in installed_middleware():
         if spec.profile not in item.profiles and (option := item.wanted_by(spec)):
             raise refused(

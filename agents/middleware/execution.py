@@ -160,8 +160,8 @@ def _runs_beside_files(
 class ExecutionMiddleware(Middleware):
     """Offers `execute` and `execute_python`; for the sandbox-only profile, `execute_in_sandbox`.
 
-    Without a sandbox there are no such tools: commands never run outside one. If the program's
-    backend `backend` runs commands, the tools use it.
+    Vel never runs commands outside a sandbox, so without one there are no such tools. Only if a
+    program's `backend` runs commands, agents that can change files have tools that call it.
     """
 
     name = "execution"

@@ -16,7 +16,10 @@ from agents.spec import AgentSpec
 
 
 def checked_input(toolset: Toolset, name: str, raw_input: Any) -> tuple[Tool[Any], BaseModel] | str:
-    """Return the tool and its validated input, or an error message for the model."""
+    """Return the tool and its validated input, or an error message for the model.
+
+    The tool is its variant for this input, if it has one.
+    """
     tool = toolset.tools.get(name)
     if tool is None:
         known = ", ".join(toolset.tools)
@@ -143,11 +146,12 @@ _COMBINED = ("allOf", "anyOf", "oneOf")
 def unknown_fields(
     model: type[BaseModel], given: Mapping[str, Any], before: Mapping[str, Any]
 ) -> list[str]:
-    """Return the paths of the fields in `given` that `model` does not know, like `items.0.nmae`.
+    """Return the paths of the fields in `given` that the class `model` lacks, like `items.0.nmae`.
 
     A second name of a field that is already given is unknown too: the tool would use only one of
-    them. A field with the same value in `before`, the input of the model, is omitted: the person
-    has not changed it. An input that fails other checks of the model has no unknown fields.
+    them. Top-level fields that are equal in `before`, the input that the language model gave, are
+    omitted with everything inside: the person has not changed them. Other errors of the input are
+    ignored.
     """
     if model.model_config.get("extra") == "allow":
         found = list(_undeclared(model.model_json_schema(), given, ()))

@@ -43,9 +43,9 @@ _limits: ContextVar[tuple[float, Cancellation | None]] = ContextVar(
 
 @contextmanager
 def call_limits(seconds: float, cancel: Cancellation) -> Iterator[None]:
-    """Limit the calls of a program's backends in this thread to `seconds`.
+    """Limit each call of a program's backend in the block to `seconds`, in this thread.
 
-    A context manager. Cancelling `cancel` stops waiting for a call.
+    Cancelling `cancel` ends the wait for a call.
     """
     token = _limits.set((seconds, cancel))
     try:

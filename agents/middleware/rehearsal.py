@@ -63,10 +63,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """The result of a test. With `cut`, there are older calls that were not read.
+    """The result of a test of a policy. With `cut`, there are older calls that were not read.
 
-    `left_out` counts calls with an invalid input, to which no policy applies. `hidden` counts
-    changed calls in runs that the person may not read.
+    `examples` has the newest changed calls, at most `EXAMPLES`. `left_out` counts calls with an
+    invalid input, to which no policy applies. `hidden` counts changed calls in runs that the person
+    may not read.
     """
 
     days: int
@@ -99,9 +100,10 @@ def rehearse(
 ) -> Rehearsal:
     """Compare the verdicts of the agent's present policy and of `spec` on past calls.
 
-    Reads the newest `limit` calls of the agent's runs in the last `days`. Grants are ignored,
-    although a grant can allow a call that requires approval. Examples are only from the runs
-    `readable` (None: all). Raises `InvalidRequest` for a policy that could not be saved.
+    Reads the newest `limit` calls of the agent's runs in the last `days`, with inputs of at most
+    `MAX_CHARACTERS` in all. Grants are ignored, although a grant can allow a call that requires
+    approval. Examples are only from the runs `readable` (None: all). Raises `InvalidRequest` for a
+    policy that could not be saved.
     """
     if not 1 <= days <= MAX_DAYS:
         raise InvalidRequest(f"`days` must be 1 to {MAX_DAYS}.")

@@ -39,7 +39,7 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class FinishedCall:
-    """A call that is about to be stored. `raw_input` is JSON."""
+    """A call with its result, which is about to be stored. `raw_input` is JSON."""
 
     run_id: str
     thread_id: str

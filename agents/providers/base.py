@@ -5,7 +5,7 @@ Canonical content blocks are the Messages API's blocks (text, thinking, redacted
 tool_result, image); a provider with another wire format derives its own from them. Data that this
 provider must get back unchanged is in thinking and redacted_thinking blocks with its `origin`.
 
-Thoughts in messages to the model: only for the API that they came from.
+A model gets back only the thoughts of its own API.
 
 Thinking and redacted_thinking blocks of the Messages API are the canonical ones. Those of another
 API have an `origin` with its name and host, and additional data for it. An epoch has one model, and
@@ -119,9 +119,9 @@ class ProviderError(Exception):
 
     `message` is the server's own and may be shown. `retryable`: the same call may succeed later;
     `retry_after` is the server's requested pause in seconds. Codes: rate_limited, overloaded,
-    server_error, connection, stalled, malformed_stream (these are retryable); invalid_request,
-    authentication, permission, not_found, too_large, context_window, missing_key, not_installed,
-    unknown_provider.
+    server_error, connection, stalled, malformed_stream (these are usually retryable);
+    invalid_request, authentication, permission, not_found, too_large, context_window, missing_key,
+    not_installed, unknown_provider.
     """
 
     def __init__(

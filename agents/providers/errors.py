@@ -51,7 +51,10 @@ def endless(reason: str) -> ProviderError:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of `retry-after-ms` or `retry-after`, which may be a date."""
+    """Return the seconds of `retry-after-ms` or `retry-after`, which may be a date.
+
+    Returns None without a valid one.
+    """
     try:
         if milliseconds := headers.get("retry-after-ms"):
             return max(0.0, float(milliseconds) / 1000)

@@ -117,7 +117,10 @@ def reasons(model: str) -> bool:
 
 
 def compact_at(model: str) -> int | None:
-    """Return the longest prompt for a model in tokens, if the data file has one."""
+    """Return the size of the prompt in tokens at which conversations with a model are compacted.
+
+    None if the data file has no such limit.
+    """
     entry = _entry(model)
     return entry.compact_at if entry else None
 

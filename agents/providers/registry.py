@@ -52,11 +52,12 @@ _VARIABLES = {
 class ProviderSettings:
     """An operator's settings of a provider.
 
-    `base_url` None: ANTHROPIC_BASE_URL (OPENAI_BASE_URL), else the maker's own API. `api_key` None:
-    ANTHROPIC_API_KEY (OPENAI_API_KEY), but never for a base URL that is set here and is not the
-    maker's: a key is not sent to another server. `stall_timeout` is the longest silence of a stream
-    in seconds. Google's are GOOGLE_GEMINI_BASE_URL and GOOGLE_API_KEY, else GEMINI_API_KEY.
-    `scripts_dir` has the files that the scripted model may play; None: it plays no files.
+    With `base_url` None, the address is that of the environment variable ANTHROPIC_BASE_URL,
+    OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL, else the maker's own API. With `api_key` None, the
+    key is that of ANTHROPIC_API_KEY, OPENAI_API_KEY, or GOOGLE_API_KEY, else GEMINI_API_KEY. These
+    keys are not used with a `base_url` that is not the maker's, so that they are not sent to
+    another server. `stall_timeout` is the longest silence of a stream in seconds. `scripts_dir` has
+    the files that the scripted model may play; None: it plays no files.
     """
 
     api_key: str | None = field(default=None, repr=False)

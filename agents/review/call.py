@@ -1,8 +1,8 @@
 """A tool call as a `Review`.
 
-The review reads inputs as the tool does: the first name of a parameter counts, and the tool ignores
-unknown names. For example, a `cwd` that `execute` ignores is not shown as its directory, but in the
-list of unused inputs.
+The review reads inputs as the tool does. If an input uses several names of a parameter, the first
+of these names counts. Unknown names are ignored. For example, a `cwd` that `execute` ignores is not
+shown as its directory, but in the list of unused inputs.
 """
 
 from __future__ import annotations
@@ -331,7 +331,10 @@ _LINE_COST = CHARACTERS // LINES
 def fields_section(
     title: str, fields: Mapping[str, Any], *notes: Note, where: str = WHOLE_INPUT
 ) -> FieldsSection:
-    """Return a section of `fields`, a reversible mapping. `where` is about omitted parts."""
+    """Return a section of `fields`, a reversible mapping.
+
+    `where` is a sentence about how to see omitted parts. It follows their size.
+    """
     room = Room()
     missing = max(len(fields) - FIELDS, 0)
     last = end_share(FIELDS) if missing else 0

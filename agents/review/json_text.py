@@ -69,7 +69,10 @@ def size_of(value: object, limit: int) -> int:
 
 
 def one_line_of(value: object, limit: int) -> str:
-    """Return the first `limit` characters of a value as JSON on one line, for lists."""
+    """Return the first `limit` characters of a value as JSON on one line, for lists.
+
+    A longer text ends with an ellipsis after them.
+    """
     parts: list[str] = []
     left = limit
     for part in _pieces(_shortened(value, limit)):

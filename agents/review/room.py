@@ -1,8 +1,8 @@
 """Limits for long texts in a review: it shows their start and end, in bounded time and memory.
 
 Agents control the length of inputs. Padding before or after a command does not hide it, because the
-start and the end are shown. Padding on both sides does, so a row and a warning give the size of the
-omitted part. Large texts are searched with `find` and `rfind`, never split.
+start and the end are shown. Padding on both sides could hide it, so a row and a warning give the
+size of the omitted part. Large texts are searched with `find` and `rfind`, never split.
 """
 
 from __future__ import annotations

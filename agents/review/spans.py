@@ -160,7 +160,10 @@ class MarkedText:
 
 
 def marked_text(content: str, findings: Sequence[Finding]) -> MarkedText:
-    """Return `content` with marks at `findings`, and a list of them with their lines."""
+    """Return `content` with marks at `findings`, and a list of them with their lines.
+
+    At most `MAX_LINES` lines are returned.
+    """
     lines = content.split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     regions: dict[int, list[Region]] = {}

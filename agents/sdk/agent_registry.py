@@ -24,6 +24,7 @@ class AgentConfig:
     """A type of agent.
 
     `tools` are names of tools, or functions. Without any, the type has the tools of the main agent.
+    `system_prompt_addition` is text after the main agent's system prompt.
     With `read_only` it cannot change files, neither with tools nor with commands.
 
     >>> AgentConfig(["read_file", "grep"], max_turns=10, read_only=True).max_turns
@@ -45,7 +46,10 @@ class AgentConfig:
 
 
 def checked_types(given: Any) -> dict[str, AgentConfig]:
-    """Return agent types by name. A dictionary becomes an `AgentConfig`. Raises `SetupError`."""
+    """Return agent types by name, with each dictionary of fields as an `AgentConfig`.
+
+    Raises `SetupError`.
+    """
     found = arguments.named("custom_agents", given, '{"audit": AgentConfig(["grep"])}')
     return {
         name: arguments.instance_of(AgentConfig, item, f"custom_agents: {name}")
@@ -134,18 +138,17 @@ class AgentRegistry:
         return "\n".join(f"- {name}: {one.description}" for name, one in self._agents.items())
 
     def subagents(self, prompt: str = "") -> Sequence[SubagentConfig]:
-        """Return the types as subagents of an agent with the prompt `prompt`.
+        """Return the types as subagents. `prompt` is the agent's system prompt: see `as_subagent`.
 
-        The types that every agent has are omitted.
+        Types with the default values are omitted, because every agent has them.
         """
         return _own(self._agents, prompt)
 
     def checked_by(self, check: Check) -> None:
-        """Call the method `check` with all subagents before a type is added.
+        """Register the method `check`, which may refuse types with `SetupError`.
 
-        It may raise `SetupError`.
-
-        The registry does not keep the object of the method alive.
+        Before a type is added or replaced, it is called with the subagents that would result. The
+        registry does not keep the object of the method alive.
         """
         self._checks = [one for one in self._checks if one() is not None]
         self._checks.append(WeakMethod(check))
@@ -179,9 +182,10 @@ def possible_tools(names: Iterable[Any], options: Mapping[str, Any]) -> list[Any
 
 
 def as_subagent(agent_id: str, config: AgentConfig, prompt: str) -> SubagentConfig:
-    """Return the type as a subagent of an agent with the prompt `prompt`. Raises `SetupError`.
+    """Return the type as a subagent. Raises `SetupError`.
 
-    The type called default becomes the general subagent.
+    `prompt` is the agent's system prompt. It precedes `system_prompt_addition`, if the type has
+    one. The type called default becomes the general subagent.
     """
     told = [part for part in (prompt, config.system_prompt_addition) if part]
     return SubagentConfig(

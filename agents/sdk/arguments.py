@@ -34,7 +34,7 @@ def shown(value: Any) -> str:
 
 @contextmanager
 def renamed(names: Mapping[str, str]) -> Iterator[None]:
-    """Replace argument names in errors raised in the `with` block by those that the program uses.
+    """Replace argument names in each `SetupError` of the block by those that the program uses.
 
     `names` maps the names of the checks to those of the program.
     """
@@ -85,7 +85,7 @@ def check_positive(name: str, value: Any, *, whole: bool = False, expected: str 
 
 
 def listed(name: str, value: Any, what: str) -> list[Any]:
-    """Return a copy of a list. Raises `SetupError` for other types, also for a text.
+    """Return a list or tuple as a new list. Raises `SetupError` for other types, also for a text.
 
     `what` describes the items in the error.
     """
@@ -126,7 +126,10 @@ def known_fields(
 
 
 def in_snake_case(kind: type[Any], given: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Return `given` with field names of the dataclass `kind` in place of names in camelCase."""
+    """Return `given` with field names of the dataclass `kind` in place of names in camelCase.
+
+    Unknown names do not change. Raises `SetupError` for a field that is given twice.
+    """
     names = {to_camel(field.name): field.name for field in fields(kind)}
     found: dict[str, Any] = {}
     for key, value in given.items():

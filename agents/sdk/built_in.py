@@ -24,16 +24,20 @@ class Sessions(Protocol):
     """
 
     def part(self, session_id: str, name: str) -> Any:
-        """Return the part `name` of a session's state."""
+        """Return the part `name` of a session's state, also before the session starts."""
 
     def replace_part(self, session_id: str, name: str, value: Any) -> None:
-        """Replace the part `name` of a session's state. Raises `SetupError`."""
+        """Replace the part `name` of a session's state. Does nothing before the session starts.
+
+        Raises `SetupError` if the session is at work.
+        """
 
 
 class BuiltInMiddleware(BaseMiddleware):
     """A middleware of Vel.
 
-    An agent with it uses its own implementation, configured by this object.
+    In an agent, this object only sets the agent's configuration: the engine calls none of its tools
+    and hooks.
     """
 
     leave_out: ClassVar[str] = ""
@@ -68,7 +72,11 @@ def built_in(config: DeepAgentConfig) -> list[BuiltInMiddleware]:
 
 
 def settled(config: DeepAgentConfig) -> DeepAgentConfig:
-    """Return `config` with the values of Vel's middleware. Only other middleware stays in it."""
+    """Return `config` with the values of Vel's middleware. Only other middleware stays in it.
+
+    Raises `SetupError` for middleware that contradicts the config, is given twice, or overrides
+    methods that agents do not call.
+    """
     own = [item for item in config.middleware if not isinstance(item, BuiltInMiddleware)]
     given = built_in(config)
     if not given:
@@ -98,8 +106,8 @@ def settled(config: DeepAgentConfig) -> DeepAgentConfig:
 def with_options(config: DeepAgentConfig, values: Mapping[str, Any], name: str) -> DeepAgentConfig:
     """Return `config` with the agent options `values`, except those that are None.
 
-    Raises `SetupError` if an option has another value. `name` is that of the middleware in the
-    error.
+    Raises `SetupError` if `config` has another value of an option. `name` is the name of the
+    middleware for the error.
     """
     given = {option: value for option, value in values.items() if value is not None}
     for option, value in given.items():
@@ -112,9 +120,17 @@ def with_options(config: DeepAgentConfig, values: Mapping[str, Any], name: str) 
 
 
 def value_of(argument: str, given: Any, own: Any, usual: Any, name: str) -> Any:
-    """Return `given` or `own`: the value that is not the default `usual`.
+    """Return the value of an argument: `given` or `own`, whichever is not the default `usual`.
 
-    Raises `SetupError` if both are not the default and differ.
+    Args:
+        argument: The argument's name, for the error.
+        given: The value that the agent has.
+        own: The value that the middleware has.
+        usual: The default of both.
+        name: The name of the middleware, for the error.
+
+    Raises:
+        SetupError: If neither is the default and they differ.
     """
     if own == usual or given == own:
         return given

@@ -382,9 +382,12 @@ class DeepAgentConfig:
                 )
 
     def skill_directories(self) -> tuple[str, ...]:
-        """Return the absolute paths of the directories of skills. Raises `SetupError`.
+        """Return the absolute paths of the directories of skills.
 
-        The default directory may be missing. A named one must exist.
+        A directory that is missing is omitted if it is ./skills. Without `skill_dirs`, ./skills is
+        also omitted, with a warning, if the agent can write there.
+
+        Raises `SetupError` for another missing directory.
         """
         found: dict[str, None] = {}
         for given in [DEFAULT_SKILLS] if self.skill_dirs is None else self.skill_dirs:
@@ -427,7 +430,10 @@ def checked_subagents(given: Any) -> list[SubagentConfig]:
 
 
 def config_of(given: Any) -> DeepAgentConfig:
-    """Return `given` as a config. Raises `SetupError` for a dictionary with an unknown field."""
+    """Return `given` as a config: a dictionary has the fields, and None is the default config.
+
+    Raises `SetupError`.
+    """
     if given is None:
         return DeepAgentConfig()
     config: DeepAgentConfig = arguments.instance_of(DeepAgentConfig, given, "config")
@@ -464,7 +470,7 @@ def _positive_or_none(name: str, value: Any, *, whole: bool = False) -> None:
 
 
 def function_names(tools: Sequence[Any]) -> list[str]:
-    """Return the names among the tools of a subagent. The others are functions and tools."""
+    """Return the items of `tools` that are names. The others are functions and `ToolSpec`s."""
     return [item for item in tools if isinstance(item, str)]
 
 

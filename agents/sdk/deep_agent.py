@@ -118,7 +118,10 @@ class DeepAgent:
     async def stream_subagent(
         self, subagent: str, task: str, session_id: str
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Let a subagent of this agent work alone, and yield its state after each step."""
+        """Let a subagent of this agent work alone, and yield its state after each step.
+
+        Raises the errors of `run_stream`.
+        """
         place = await self._runner.begin(task, session_id, None, subagent=subagent)
         told = self._runner.told(place, session_id, StreamMode.VALUES)
         async with aclosing(told) as items:
@@ -151,6 +154,8 @@ class DeepAgent:
             InvalidRequest: If the value is not clear. Nothing is decided then.
             Conflict: If it concerns a request that is not pending, if the run has completed or was
                 cancelled, or if the session works in another directory than the one that you named.
+            NotFound: If there is no such session.
+            UnknownName: If no session is given, and this agent has begun none.
         """
         stream = self._resume(session_id, modified_state, StreamMode(mode))
 
@@ -275,9 +280,9 @@ class DeepAgent:
 
     @property
     def agent_types(self) -> agent_registry.AgentRegistry:
-        """Return the agent types.
+        """Return the registry of agent types.
 
-        A type that you register here is a subagent from the next message on.
+        A type that you register in it is a subagent from the next message on.
         """
         return self._runner.registry()
 
@@ -291,9 +296,9 @@ class DeepAgent:
         self._runner.add_subagent(subagent)
 
     def close(self) -> None:
-        """Release the engine, which stops with its last agent.
+        """Finish the work of this agent in progress, and release the engine.
 
-        Blocks until the engine has stopped.
+        The engine stops with its last agent. Blocks until then.
         """
         self._runner.close()
 

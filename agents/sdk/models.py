@@ -59,9 +59,8 @@ def key_of(model: Model) -> str | None:
 def checked(choice: ModelChoice, argument: str = "model") -> ModelChoice:
     """Return the choice with its provider and model filled in.
 
-    Raises `SetupError` if it is unusable.
-
-    The offline script is never the default: it must be chosen.
+    Raises `SetupError` if a run could not use them; `argument` is the name in the error. The
+    offline script is never the default: it must be chosen.
     """
     settings = vel_settings.ModelSettings.now()
     provider = choice.provider or settings.PROVIDER or registry.DEFAULT_PROVIDER

@@ -20,7 +20,7 @@ def toolkit_of(
 ) -> Toolkit:
     """Return the toolkit of an agent.
 
-    `earlier` is the toolkit before a subagent was added. Its middleware is kept.
+    `earlier` is the toolkit before a subagent was added, if any: its tools and middleware are kept.
     """
     own = {
         item.name: _named(f"The subagent {item.name}: tools", as_tools, functions(item.tools))

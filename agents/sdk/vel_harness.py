@@ -36,7 +36,8 @@ class HarnessConfig:
 
     A session keeps its directory: with another `working_directory`, its next run is refused. With
     None, a session continues in its own directory, and a new session uses the current directory.
-    With `sandbox` False there is no directory.
+    With `sandbox` False there is no directory. `database` True only requires that `databases` has
+    URLs.
 
     >>> config = HarnessConfig(max_turns=20, custom_agents={"audit": {"tools": ["grep"]}})
     >>> HarnessConfig.from_dict({"maxTurns": 20}).max_turns
@@ -117,8 +118,8 @@ class HarnessConfig:
     def from_file(cls, path: str | Path) -> HarnessConfig:
         """Return the config in a YAML or JSON file, whose names can be in camelCase.
 
-        Relative paths in the file start at the current directory. Raises `SetupError` with the line
-        of a problem.
+        Relative paths in the file start at the current directory. Raises `SetupError`; for a file
+        that is not valid YAML or JSON, with the line.
         """
         return cls.from_dict(_data_of(path))
 
@@ -255,7 +256,10 @@ class VelHarness:
         return self.agent.reject(session_id, reason, self._mode)
 
     async def files(self, session_id: str | None = None) -> list[AgentFile]:
-        """Return the files of a session, as `DeepAgent.files` does."""
+        """Return the files that a session's agent has written for you; None: the last session.
+
+        Raises `NotFound` for an unknown session.
+        """
         return await self.agent.files(session_id)
 
     def register_agent(self, agent_id: str, config: AgentConfig | Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`{% waiting_count user %}`: how many requests wait that the person may see."""
+"""`{% waiting_count user %}`: the number of pending requests that the user may see."""
 
 from __future__ import annotations
 

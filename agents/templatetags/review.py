@@ -11,5 +11,8 @@ register = template.Library()
 
 @register.inclusion_tag("web/review.html", name="review")
 def review_tag(review: Review) -> dict[str, Review]:
-    """Needs agents/web/review.css. `review.js` makes the same elements in a browser."""
+    """Return the context of the template.
+
+    The page needs agents/web/review.css. `review.js` creates the same elements in a browser.
+    """
     return {"review": review}

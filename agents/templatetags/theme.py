@@ -12,6 +12,6 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def theme(context: RequestContext) -> str:
-    """Empty also where a page has no request, as a server's error pages."""
+    """Return the theme. Empty on pages without a request, such as the server's error pages."""
     request = context.get("request")
     return theme_of(request) if request is not None else ""

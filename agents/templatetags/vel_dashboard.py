@@ -14,6 +14,9 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def vel_dashboard(context: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of `agents.admin.dashboard`, or nothing without a signed-in user."""
+    """Return the parts of `agents.admin.dashboard`.
+
+    There are none without a request, and for users who are not staff.
+    """
     request = context.get("request")
     return {} if request is None else dashboard(admin.site, request)

@@ -1,4 +1,5 @@
-"""The page Settings of an agent: its owner changes the definition, and others see who may.
+"""The page Settings of an agent: its owner changes the definition, and others see who may change
+it.
 
 A change is an import of the agent's file: the same checks, one new version, or nothing.
 """
@@ -37,7 +38,7 @@ TEXTS = ("name", "description", "system_prompt", "provider", "model")
 def agent_settings(request: PersonRequest, slug: str) -> HttpResponse:
     """Show the settings. A POST has `action` save (the fields), preview or store (the file).
 
-    `base` is the definition that the person has seen.
+    `base` identifies the definition that the person has seen: if it has changed, nothing is stored.
     """
     agent = _agent(request, slug)
     if request.method != "POST":

@@ -64,7 +64,7 @@ class GrantOption:
 
 
 def grant_options(request: ApprovalRequest) -> Iterable[GrantOption]:
-    """Yield the options. None if the service would refuse a grant for the request."""
+    """Yield the options. There are none if the service would refuse a grant for the request."""
     if (
         request.kind != ApprovalKind.TOOL
         or request.preview is not None

@@ -1,8 +1,7 @@
-"""The deliverables of a run: a list, and downloads as attachments.
+"""The deliverables of a run: a list, downloads as attachments, and pictures.
 
-Pictures of a run, displayed in its page after their pixels are encoded again.
-
-Vel encodes PNG itself, other formats in a sandbox: see `agents.services.files.shown_pictures`.
+The page of the run displays pictures after their pixels are encoded again. Vel encodes PNG itself,
+other formats in a sandbox: see `agents.services.files.shown_pictures`.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ LIMITS = FileLimits(search_entries=2_000, search_seconds=1.0)
 def list_files(run: Run) -> dict[str, Any]:
     """Return the deliverables of the run's thread.
 
-    `files` is a list of dictionaries with `name`, `size` in bytes, `url` and `picture` (a URL, or
-    None). `is_cut` is true if the list is incomplete. `not_shown` is the reason why some pictures
-    cannot be displayed, or "".
+    `files` is a list of at most `MAX_FILES` dictionaries, sorted by name: `name`, `size` in bytes,
+    `url` and `picture` (a URL). All of these except `name` can be None. `is_cut` is true if the
+    list is incomplete. `not_shown` is the reason why some pictures cannot be displayed, or "".
     """
     not_shown = ""
     backend, top = _backend_of(run)
@@ -130,7 +129,10 @@ LATER = {"Retry-After": "10"}
 @page
 @require_safe
 def picture(request: PersonRequest, run_id: str, path: str) -> HttpResponse:
-    """Return one deliverable as a picture. Returns 404 if it is not a picture or not visible."""
+    """Return one deliverable as a picture. Returns 404 if it is not a picture or not visible.
+
+    Returns 503 while too many pictures are encoded.
+    """
     run = get_object_or_404(runs_for(request.user).select_related("thread"), pk=run_id)
     opened = deliverable(run, path)
     with opened.stream as stream:

@@ -27,7 +27,7 @@ _COUNTED_CHARACTERS = 1_000
 
 
 def limited_sign_in(view: View) -> View:
-    """Limit the rate of sign-in attempts.
+    """Decorate a sign-in page: limit the rate of attempts.
 
     Each address has a limit per minute for one name and one for all names together. The owner of
     the name can still sign in from another address.
@@ -36,7 +36,7 @@ def limited_sign_in(view: View) -> View:
 
 
 def limited_password_change(view: View) -> View:
-    """Limit the use of a page that asks for the user's current password.
+    """Decorate a page that asks for the user's current password: limit its use.
 
     Without the limit, somebody with a stolen session could guess the password there.
     """

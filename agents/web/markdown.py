@@ -54,7 +54,8 @@ _ALIGNED = {f"text-align:{side}": side for side in ("left", "center", "right")}
 def markdown_tree(text: str, link_to: LinkTo, picture_of: LinkTo) -> list[str | Tree] | None:
     """Return the blocks of `text`, or None if it must be shown as plain text.
 
-    None means that the text is too large, or nested so deeply that the parser would omit a part.
+    `link_to` returns the URL of a file that a link names, and `picture_of` that of a picture. None
+    means that the text is too large, or nested so deeply that the parser would omit a part.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MARKDOWN_BYTES:
         return None

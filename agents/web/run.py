@@ -144,7 +144,7 @@ def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
 
 
 def usage_of_family(run: Run) -> dict[str, Any]:
-    """Return the usage of the run and its descendants: `tokens`, `turns` and `cost`.
+    """Return the usage of the run and its descendants (at most 500): `tokens`, `turns` and `cost`.
 
     `cost` is in dollars as text, or None if a price is unknown. `own_tokens` are the tokens of the
     run itself, `members` is the number of counted runs.

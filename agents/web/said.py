@@ -33,7 +33,10 @@ WHOLE_CHARACTERS = 2_000_000
 @page
 @require_safe
 def said(request: PersonRequest, run_id: str) -> JsonResponse:
-    """Return the trees of the texts of events `?seq=4,9`, by seq. None if shown as plain text."""
+    """Return the trees of the texts of events `?seq=4,9`, by seq. None: shown as plain text.
+
+    Texts that do not fit into the response are missing.
+    """
     run = _watchable(request, run_id)
     requests = [
         int(word)

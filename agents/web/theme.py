@@ -1,4 +1,4 @@
-"""The color theme: light, dark or the system's. A cookie, so that pages load with it."""
+"""The color theme: light, dark or the system's. A cookie has it, so that pages load with it."""
 
 from __future__ import annotations
 

@@ -266,6 +266,8 @@ def client_token(user: Any) -> int:
 NOT_READ_HERE = {
     "web:run-call": "wants the number of a call",
     "web:run-picture": "the file is not a picture",
+    "web:run-browse-file": "wants the path of a file",
+    "web:run-browse-picture": "wants the path of a picture",
     "api:memory-file": "the file does not exist",
     "api:mcp-server": "needs the permission to configure MCP servers",
     "api:file-content": "wants a path",

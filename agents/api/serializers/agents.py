@@ -83,7 +83,7 @@ class RelatedNames(serializers.ListField):
         self.relation = relation
 
     def to_representation(self, data: Any) -> list[str]:
-        """Return the names for the agent `data`."""
+        """Return the names of the rows that the agent `data` has in this relation."""
         return self.relation.names(data)
 
 

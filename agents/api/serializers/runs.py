@@ -224,7 +224,7 @@ class StoredUploadShape(serializers.Serializer[Upload]):
 
 
 class StoredUploadsShape(serializers.Serializer[object]):
-    """All uploads of a thread, without pages."""
+    """Uploads of a thread, without pages: all for a GET, the new ones for a POST."""
 
     results = StoredUploadShape(many=True)
 

@@ -14,7 +14,7 @@ class PackageShape(serializers.Serializer[object]):
 
 
 class ToolboxShape(serializers.Serializer[object]):
-    """A toolbox. `packages` are the requested ones. `problem` is why it is unusable, or empty."""
+    """A toolbox. `packages` are the requested ones. `problem` is the reason if it is unusable."""
 
     name = serializers.CharField()
     host = serializers.CharField(
@@ -29,7 +29,7 @@ class ToolboxShape(serializers.Serializer[object]):
 
 
 class BuildShape(serializers.Serializer[object]):
-    """The last build of the toolbox that was requested by REST on this host."""
+    """The state of this toolbox's last build on this host that a REST request started."""
 
     state = serializers.ChoiceField(choices=["none", "building", "built", "failed"])
     detail = serializers.CharField(allow_blank=True, help_text="Why it failed.")

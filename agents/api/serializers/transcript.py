@@ -22,7 +22,11 @@ CALL_ORDER = {"turn": "id"}
 
 
 class TranscriptQuery(PageQuery):
-    """A page. `limit` counts turns: a reply, the results of its calls and the messages between."""
+    """A page of turns; `limit` is the number of turns.
+
+    A turn is a reply of the model, the results of its calls, and the messages before the next
+    reply.
+    """
 
 
 class MessageShape(serializers.Serializer[object]):
@@ -111,7 +115,10 @@ def shown_block(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def shown_result(call: ToolCall, cut: Any) -> str | list[dict[str, Any]] | None:
-    """Return a call's result with its texts through `cut`. None if there is no result."""
+    """Return a call's result, with each text as returned by the function `cut`.
+
+    Returns None if there is no result.
+    """
     content = call.result_content
     if content is None or isinstance(content, str):
         return None if content is None else cut(content)

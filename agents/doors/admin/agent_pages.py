@@ -22,7 +22,7 @@ class AgentPage:
     view: Callable[[ModelAdmin[Agent], HttpRequest, str], HttpResponse]
     field: Callable[[Agent], str]
     fieldset: str
-    """The heading in the form for the field. A new heading is placed before the others."""
+    """The heading in the form for the field. A new heading is placed after those of options."""
 
 
 def agent_pages() -> list[AgentPage]:

@@ -45,8 +45,8 @@ def carry_out(
 ) -> HttpResponse | None:
     """Show a confirmation page, then call `do` for each row and add messages with the results.
 
-    `do` checks the permission for its row and returns the outcome. Refusals of services become
-    messages. Returns None for a redirect to the list.
+    `do` checks the permission for its row and returns the outcome. `name` returns the name of a row
+    for the pages. Refusals of services become messages. Returns None for a redirect to the list.
     """
     chosen = list(rows[: MOST + 1])
     if len(chosen) > MOST:

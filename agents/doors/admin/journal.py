@@ -74,7 +74,11 @@ class SealedAdmin(admin.ModelAdmin):
         return super().response_action(request, queryset, *more, **named)
 
     def chosen(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> models.QuerySet[Any]:
-        """Return the ticked rows, including rows that no longer match the list's filter."""
+        """Return the rows of an action: the ticked rows, or all rows of the list if the user chose
+        so.
+
+        Ticked rows that no longer match the list's filter are included.
+        """
         if _takes_all(request):
             return queryset
         ticked = request.POST.getlist(ACTION_CHECKBOX_NAME)

@@ -27,7 +27,11 @@ _BROKEN_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$")
 
 @dataclass(frozen=True)
 class ShownText:
-    """A text for a page. `size` and `lines` are of the whole text, `cut` is the omitted part."""
+    """A text for a page.
+
+    `size` is the number of characters of the whole text, `cut` of the omitted part. `lines` is the
+    number of lines of `text`.
+    """
 
     text: str
     size: int

@@ -13,7 +13,7 @@ from agents.models import Run
 
 
 def run_link(run_id: str | None) -> SafeString | str:
-    """Return a link to the run's page in the admin."""
+    """Return a link to the run's page in the admin, or "-" for None."""
     if run_id is None:
         return "-"
     address = reverse(f"admin:agents_{Run._meta.model_name}_change", args=[run_id])
@@ -21,7 +21,10 @@ def run_link(run_id: str | None) -> SafeString | str:
 
 
 def rows_table(headings: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> SafeString | str:
-    """Return a small table of text. Only the links of `run_link` are markup."""
+    """Return a small table, or "none yet" without rows.
+
+    Cells that are a `SafeString`, such as a link of `run_link`, are markup; all others are escaped.
+    """
     if not rows:
         return "none yet"
     head = format_html_join("", "<th>{}</th>", ((heading,) for heading in headings))

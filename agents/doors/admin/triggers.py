@@ -63,7 +63,10 @@ class TriggerAdmin(SealedAdmin):
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        """Return whether the user is the owner or a superuser: a trigger acts as its owner."""
+        """Return whether the user has the permission, and is the owner or a superuser.
+
+        A trigger acts as its owner.
+        """
         if not admin.ModelAdmin.has_change_permission(self, request, obj):
             return False
         owner = getattr(obj, "owner_id", None)

@@ -100,7 +100,10 @@ def database(
 
 
 def use_database_file(path: Path) -> None:
-    """Let the settings read the SQLite file at `path` instead of DATABASE_URL."""
+    """Let the settings read the SQLite file at `path` instead of DATABASE_URL.
+
+    Raises `CliError` for a path that cannot be a file.
+    """
     place = path.expanduser().absolute()
     try:
         quoted = quote(str(place))

@@ -31,6 +31,9 @@ def by_id(rows: QuerySet[M], beginning: str, what: str) -> M:
 
 
 def agent_named(user: User, name: str) -> Agent:
-    """Return the agent with the slug `name` or an id that starts with it, if `user` can use it."""
+    """Return the agent with the slug `name` or an id that starts with it, if `user` can use it.
+
+    Raises `CliError` unless there is exactly one.
+    """
     agents = agents_for(user)
     return agents.filter(slug=name).first() or by_id(agents, name, "agent")

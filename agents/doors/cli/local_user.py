@@ -23,7 +23,10 @@ def account_name() -> str:
 
 
 def local_user() -> User:
-    """Return the caller's user row. A new one has no password and no permissions."""
+    """Return the caller's user row. A new one has no password and no permissions.
+
+    Raises `CliError` if the user is inactive.
+    """
     users = get_user_model()
     user, created = users.objects.get_or_create(username=account_name())
     if created:

@@ -1,8 +1,8 @@
 """Wait for input of a person, in a way that a signal always ends.
 
 Python calls its signal handlers between two of its instructions, and when a signal interrupts a
-system call of the main thread. A signal that arrives just before that system call, or in another
-thread, does neither: Python would handle it only after the next key.
+system call of the main thread. If a signal arrives just before that system call, or in another
+thread, Python would call the handler only after the next key.
 """
 
 from __future__ import annotations

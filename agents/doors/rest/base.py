@@ -56,7 +56,10 @@ class HasScope(BasePermission):
 
 
 def require_scope(request: Request, scope: TokenScope, *, beside: TokenScope) -> None:
-    """Raise `NotAllowed` for a token without `scope`, an additional scope that the view needs."""
+    """Raise `NotAllowed` for a token without `scope`, an additional scope that the request needs.
+
+    `beside` is the scope that the method always needs, for the message.
+    """
     if isinstance(request.auth, ApiToken) and scope not in request.auth.scopes:
         raise NotAllowed(
             f"This requires a token with both scopes {beside.value!r} and {scope.value!r}.",

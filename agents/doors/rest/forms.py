@@ -37,7 +37,11 @@ def is_form(request: Request) -> bool:
 def files_of(
     request: Request, *, needed: bool, beside: Collection[str] = ()
 ) -> list[UploadedFile[Any]]:
-    """Return the files of the field `file`. Raises `ValidationError` for files in other fields."""
+    """Return the files of the field `file`.
+
+    `beside` are the other fields that the form may have. Raises `ValidationError` for unknown
+    fields, and if there is no file although one is `needed`.
+    """
     files: list[UploadedFile[Any]] = request.FILES.getlist(FIELD)
     unknown = set(request.FILES) - {FIELD} | set(request.data) - {FIELD, *beside}
     if unknown or (needed and not files):

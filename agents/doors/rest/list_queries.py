@@ -27,7 +27,7 @@ def moment(**options: Any) -> serializers.DateTimeField:
 
 
 class CreatedQuery(PageQuery):
-    """A page of a list, with a range of creation times. `created_after` is exclusive."""
+    """A page of a list, with a range of creation times. Both limits are exclusive."""
 
     created_after = moment()
     created_before = moment()

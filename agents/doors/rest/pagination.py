@@ -1,7 +1,8 @@
-"""Pagination with cursors. A cursor contains the last row of a page, so new rows shift no page.
+"""Pagination with cursors. A cursor is the position of the last row of a page, so new rows do not
+shift pages.
 
-It is opaque: the list's order and the last row's position, as base64url. A forged cursor can only
-lead to another part of the same list.
+It is opaque: the list's order and the position, as base64url. A forged cursor can only lead to
+another part of the same list.
 """
 
 from __future__ import annotations
@@ -37,13 +38,23 @@ def page_of(
 ) -> Response:
     """Return `{results, next_cursor}`: the `limit` rows after `cursor`, ordered by the column `by`.
 
-    `by` is never null; the primary key orders equal values. `next_cursor` is null on the last page.
+    A page can have fewer than `limit` rows although there is a next page: see `among` and `weight`.
+    `next_cursor` is null on the last page.
 
-    `among` is the unfiltered list of `rows`. In this case a page examines at most `LOOKED_THROUGH`
-    of its rows, and can have fewer than `limit` rows although there is a next page. The same holds
-    if the `weight` of the rows, in bytes, exceeds `PAGE_BYTES`.
+    Args:
+        rows: The rows of the list.
+        show: Returns the JSON of a row.
+        by: A column that is never null. The primary key orders equal values.
+        limit: The maximum number of rows.
+        cursor: The `next_cursor` of the page before; None for the first page.
+        descending: Whether the order is reversed.
+        among: The list without its slow filters. A page examines at most `LOOKED_THROUGH` of these
+            rows.
+        weight: Returns the size of a row in bytes. A page with several rows has at most
+            `PAGE_BYTES`.
 
-    Raises `InvalidRequest` for a cursor of another list or order.
+    Raises:
+        InvalidRequest: For a cursor of another list or order.
     """
     order = f"{'-' if descending else ''}{by}"
     ways = tuple(dict.fromkeys([order, "-pk" if descending else "pk"]))
@@ -131,9 +142,9 @@ def write_cursor(order: str, *place: str | int) -> str:
 def read_cursor(
     cursor: str, order: str, parts: int, kind: type[str | int] | None = None
 ) -> list[Any]:
-    """Return the position in a cursor of `write_cursor`. Its parts are of `kind`, if given.
+    """Return the position in a cursor of `write_cursor`: `parts` values, all of `kind` if given.
 
-    Raises `InvalidRequest`.
+    Raises `InvalidRequest`, also for a cursor of another `order`.
     """
     try:
         data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)

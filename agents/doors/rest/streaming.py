@@ -48,7 +48,7 @@ class RightEnded(Exception):
 class Access:
     """The permission of the client that opened a stream. `may_read` queries the database.
 
-    Each check loads the user again. It does not keep the request, which contains the body.
+    Each check loads the user again. The request is not kept, because it contains the body.
     """
 
     def __init__(self, request: Request, may_read: Callable[[Person], bool]) -> None:
@@ -73,7 +73,7 @@ class Access:
         self._looked_at = looked_at
 
     async def holds_for(self, may_read: Callable[[Person], bool]) -> bool:
-        """Return whether the reader can now also read something else."""
+        """Return whether the credentials are valid now and the user passes the check `may_read`."""
         return not await database_sync_to_async(self._refusal)(may_read)
 
     def _refusal(self, may_read: Callable[[Person], bool]) -> str:
@@ -108,7 +108,7 @@ class Access:
 async def lasting(
     items: AsyncGenerator[Item, None], access: Access
 ) -> AsyncGenerator[Item | None, None]:
-    """Yield `items`, and None after a while without one. Raises `RightEnded`."""
+    """Yield `items`, and None after each `RECHECK_SECONDS` without one. Raises `RightEnded`."""
     waiting: asyncio.Task[Item] | None = None
     async with aclosing(items):
         try:
@@ -161,6 +161,9 @@ async def _sent(frames: AsyncGenerator[str, None], slot: Place) -> AsyncGenerato
 
 
 def free_connection() -> None:
-    """Return this thread's connection: a stream can last for hours without one."""
+    """Close this thread's database connection, except in a transaction.
+
+    A stream can last for hours and needs no connection between two events.
+    """
     if not connection.in_atomic_block:
         connection.close()

@@ -18,14 +18,15 @@ View = Callable[..., HttpResponseBase]
 
 
 def limited_upload(view: View) -> View:
-    """Return 413 for a body that exceeds a thread's upload limit, or has no length."""
+    """Decorate a view: refuse a body that exceeds a thread's upload limit. See `limited_form`."""
     return limited_form(view, lambda: UploadSettings.now().UPLOAD_BYTES)
 
 
 def limited_form(view: View, limit: Callable[[], int]) -> View:
-    """Return 413 for a body that exceeds `limit()` bytes of files, or has no length.
+    """Decorate a view: refuse a body with more than `limit()` bytes of files with 413.
 
-    Django's CSRF check reads the whole form, so it must run after this check.
+    The other fields may have `FORM_BYTES` more. A chunked body, which has no length, is refused
+    with 411. Django's CSRF check reads the whole form, so it must run after this check.
     """
     protected = csrf_protect(view)
 

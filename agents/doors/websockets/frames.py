@@ -84,9 +84,10 @@ class AfterEvents:
     types: frozenset[str]
     frames: Callable[[StoredEvent, Person], list[str]]
     again: Callable[[str, int, Person], list[str]]
-    """Return the frames that a client of a run needs which has its events up to a seq.
+    """Return the frames to send again. Gets a run's id, the seq of the last event that the client
+    has, and the user.
 
-    It may have lost those of the last event, and may not have kept those that it still has to show.
+    The client may have lost the frames of that event, and earlier frames that it must still show.
     """
 
 

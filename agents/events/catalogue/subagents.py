@@ -1,6 +1,7 @@
 """Subagents: runs that a tool call of this run delegates to.
 
-Each subagent is a run with a separate log. With `tree=all` its events come between these two.
+Each subagent is a run with a separate log. With `tree=all` its events come between the two events
+below.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Tool calls: from the model's request to the result.
 
-A call has one `tool.called` or `tool.rejected`, and one end: `tool.completed`, `tool.failed`,
-`tool.denied` or `tool.rejected`. The event that ends a run also ends its open calls.
+A call starts with `tool.called` and has one end: `tool.completed`, `tool.failed` or `tool.denied`.
+A call that cannot be made has only `tool.rejected`. The event that ends a run also ends its open
+calls.
 """
 
 from __future__ import annotations

@@ -120,7 +120,8 @@ Part = dict[str, Any]
 class UiMessage:
     """An assistant message, made of chunks in their order.
 
-    It owns `parts` and `metadata`. It has no parts of a model call that was made again.
+    If a model call is made again, the parts of the earlier attempt are removed. Call `settle`
+    before you read `parts`.
     """
 
     def __init__(self, message_id: str) -> None:

@@ -40,8 +40,9 @@ def engine_tool(
 ) -> Tool[Any]:
     """Return the engine's tool that calls a function.
 
-    While `loop()` is running, coroutines run on it, because clients of the program may belong to
-    it. With `of_settings`, the tool comes from the settings and runs in workers, for any person.
+    `keeper` has the state of the function's middleware, if any. While the event loop `loop()` is
+    running, coroutines run on it, because clients of the program may belong to it. With
+    `of_settings`, the tool comes from the settings and runs in workers, for any person.
     """
 
     async def run(context: EngineContext, given: BaseModel) -> ToolResult:
@@ -300,8 +301,8 @@ _ANY: TypeAdapter[Any] = TypeAdapter(Any)
 def result_of(name: str, value: Any) -> ToolResult:
     """Return a function's value as a result: text unchanged, other values as JSON.
 
-    JSON is possible for models, dataclasses, dates, numbers and collections. Other values become an
-    error result.
+    None becomes an empty text. JSON is possible for models, dataclasses, dates, numbers and
+    collections. Other values become an error result.
     """
     if isinstance(value, ToolResult):
         return value

@@ -1,8 +1,9 @@
 """The messages of one thread as bytes of a Messages API request.
 
-Invariant 5: the prefix of the prompt is byte-stable. The head is serialised once, every block is
-copied once, and a request is a join of these fragments. Cache marks are inserted for each request;
-the fragments never contain them.
+The start of the prompt stays the same, byte for byte (invariant 5 in
+docs/contributing/architecture.md). The head is serialised once, every block is copied once, and a
+request is a join of these fragments. Cache marks are inserted for each request; the fragments never
+contain them.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class AnthropicProvider:
     """The Messages API at one base URL with one key.
 
     `stall_timeout` is the longest silence between two bytes in seconds; the API sends pings. With
-    `cache_breakpoint` None, the server chooses at api.anthropic.com, and the request elsewhere.
+    `cache_breakpoint` None, it is `top_level` at api.anthropic.com and `block` elsewhere.
 
     Raises `ProviderError` (missing_key) without a key for api.anthropic.com.
     """

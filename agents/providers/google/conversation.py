@@ -1,7 +1,8 @@
 """The messages of one thread as bytes of a Gemini API request.
 
-Invariant 5: the prefix of the prompt is byte-stable. The head is serialised once, the parts of each
-message are derived from its canonical blocks once, and a request is a join of fragments.
+The start of the prompt stays the same, byte for byte (invariant 5 in
+docs/contributing/architecture.md). The head is serialised once, the parts of each message are
+derived from its canonical blocks once, and a request is a join of fragments.
 
 A signature belongs to the part that it came with. In canonical blocks it is a redacted_thinking
 block before that part's block; at the end of a message it belongs to an empty text.

@@ -1,8 +1,9 @@
 """Common parts of the conversations of OpenAI's two protocols.
 
-Invariant 5: the prefix of the prompt is byte-stable. The head is serialised once. The items of a
-message are derived from its canonical blocks when it is appended, and depend only on them. A
-request is a join of these fragments.
+The start of the prompt stays the same, byte for byte (invariant 5 in
+docs/contributing/architecture.md). The head is serialised once. The items of a message are derived
+from its canonical blocks when it is appended, and depend only on them. A request is a join of these
+fragments.
 """
 
 from __future__ import annotations

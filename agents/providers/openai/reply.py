@@ -17,7 +17,7 @@ MOST_TOKENS = 1_000_000_000
 
 
 class ReplyBlocks:
-    """The canonical blocks of a reply. A block's index is its position, set by its first delta.
+    """The canonical blocks of a reply. A block's index is its position, set when it starts.
 
     `used_ids` are the ids of earlier calls in the conversation: some servers restart the numbers in
     each reply, and others send no ids.

@@ -45,7 +45,7 @@ class Script:
 
 
 def is_request(message: Message) -> bool:
-    """Return whether it is a user's request: a user message without tool results."""
+    """Return whether a message is a user's request: a user message without tool results."""
     return message["role"] == "user" and all(
         block["type"] != "tool_result" for block in message["content"]
     )

@@ -24,7 +24,10 @@ _ROW = re.compile(r"\|\s*(\d\d)\s*\|\s*([\d.]+)\s*\|")
 
 
 def outcome(answer: str) -> str:
-    """Return the figures in a check's answer."""
+    """Return the sentence `N figures compared, N differ` in a check's answer.
+
+    Without one, returns the first 200 characters of the answer.
+    """
     found = _SAID.search(answer)
     return found.group() if found else answer[:200]
 

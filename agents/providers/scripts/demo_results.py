@@ -16,7 +16,7 @@ class Unexpected(Exception):
 
 
 def results_of(message: Message) -> list[Any]:
-    """Return the results of the last calls, in order. Results other than JSON objects are text.
+    """Return the results of the last calls, in order: parsed JSON, or else text.
 
     Raises `Unexpected` for one that failed.
     """

@@ -37,6 +37,8 @@ T = TypeVar("T")
 class QueryResult:
     """The result of a statement; `error` is None on success.
 
+    `row_count` is the number of rows that were read or changed. `truncated`: there are more rows.
+
     >>> print(QueryResult(["name"], [{"name": "Ann"}], 1).to_markdown_table())
     | name |
     ...
@@ -70,7 +72,7 @@ class QueryResult:
 
 
 class DatabaseBackend:
-    """Statements on named databases. Errors are in the result.
+    """Statements on named databases. Errors of a database are in the result, not raised.
 
     With `read_only=False` a SELECT, INSERT, UPDATE or DELETE is one transaction on SQLite and
     PostgreSQL; other databases can only be read. Statements that write at the same time wait for
@@ -228,6 +230,8 @@ _USUAL = {"query_timeout": 30, "row_limit": 10_000}
 class DatabaseMiddleware(BuiltInMiddleware):
     """The tools of SQL databases: those of a `DatabaseBackend`, or of names with URLs.
 
+    `read_only` (default True) is for names with URLs: a backend has its own value.
+
     >>> agent = create_deep_agent(middleware=[DatabaseMiddleware({"shop": "sqlite:///shop.sqlite3"})])
     >>> agent.config.databases
     {'shop': 'sqlite:///shop.sqlite3'}
@@ -252,7 +256,10 @@ class DatabaseMiddleware(BuiltInMiddleware):
         self.backend = connections
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Return `config` with these databases and the limits of the backend."""
+        """Return `config` with these databases and the limits of the backend.
+
+        Raises `SetupError` if the config has other values.
+        """
         backend = self.backend
         own = {name: getattr(backend, name) for name in ("query_timeout", "row_limit")}
         own = {name: value for name, value in own.items() if value != _USUAL[name]}

@@ -24,6 +24,8 @@ _NAME = "SandboxMiddleware"
 class SandboxMiddleware(BuiltInMiddleware):
     """The tools execute and execute_python in a sandbox over `working_dir` (default ./workspace).
 
+    With `network`, commands can reach the internet. `timeout` is the limit of a command in seconds.
+
     >>> sandbox = SandboxMiddleware("./work", timeout=60)
     >>> sandbox.execute("echo hello")["stdout"]
     'hello\\n'
@@ -93,8 +95,8 @@ def create_execution_tools(backend: Any) -> list[ToolSpec]:
     """Return the tools execute and execute_python, which run code with a backend.
 
     The backend is a `SandboxFilesystemBackend`, or an object of yours with `execute(command,
-    timeout)`; without `execute_python(code, timeout)` it has one tool. An agent with such files has
-    these tools itself. Raises `SetupError`.
+    timeout)` and perhaps `execute_python(code, timeout)`, each with its tool. An agent with this
+    backend in a `FilesystemMiddleware` has these tools itself. Raises `SetupError`.
 
     >>> from vel import SandboxFilesystemBackend, create_execution_tools
     >>> execute, execute_python = create_execution_tools(SandboxFilesystemBackend("./work"))
@@ -135,9 +137,10 @@ def _run(tool: CommandTool, backend: Any, source: str, timeout: float | None) ->
 def working_directory(
     config: DeepAgentConfig, own: str | Path | None, name: str
 ) -> str | Path | None:
-    """Return the working directory of the agent: that of the middleware, or else that of `config`.
+    """Return the working directory of the agent: `own`, or else that of `config`.
 
-    Raises `SetupError` if both are given and differ.
+    `own` is the directory of the middleware `name`. Raises `SetupError` if both are given and
+    differ.
     """
     given = config.sandbox_working_dir
     if own is None:

@@ -96,7 +96,7 @@ class FilesystemMiddleware(BuiltInMiddleware):
         ]
 
     def ls(self, path: str | None = None, **others: Any) -> dict[str, Any]:
-        """List a directory. Here and below, `others` are other names of parameters."""
+        """List a directory. Here and below, `others` are aliases of the parameters."""
         return self._run("ls", {"path": path}, others)
 
     def read_file(
@@ -107,7 +107,10 @@ class FilesystemMiddleware(BuiltInMiddleware):
         line_offset: int | None = None,
         **others: Any,
     ) -> dict[str, Any]:
-        """Read lines of a file: `limit` from `offset` on, the first from `line_offset` on."""
+        """Read `limit` lines of a file from line `offset` on, which is 0 for the first line.
+
+        The first of them starts at its character `line_offset`.
+        """
         given = {"path": path, "offset": offset, "limit": limit, "line_offset": line_offset}
         return self._run("read_file", given, others)
 
@@ -173,7 +176,8 @@ class FilesystemMiddleware(BuiltInMiddleware):
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Replace the files in memory with those of a result of `get_state`.
 
-        Raises `SetupError`.
+        Other backends accept only a state without files. Raises `SetupError`, and then changes
+        nothing.
         """
         files = _files_of(state)
         if not isinstance(self.backend, StateFilesystemBackend):

@@ -141,9 +141,9 @@ class PlanningMiddleware(BuiltInMiddleware):
         self._session_id = ""
 
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
-        """Return `config`, which uses the list of each session.
+        """Return `config` unchanged: each session has its own list.
 
-        Raises `SetupError` without planning.
+        Raises `SetupError` if the agent has no planning.
         """
         if not config.planning:
             raise SetupError("planning=False contradicts the PlanningMiddleware: leave one out.")

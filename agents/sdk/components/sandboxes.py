@@ -64,7 +64,11 @@ def create_sandbox(
     network: bool = False,
     timeout: float = 30,
 ) -> BaseSandbox:
-    """Return the sandbox of this operating system, as `sandbox.create.create_sandbox` does.
+    """Return the sandbox of this operating system.
+
+    Commands start in `working_dir` and can write there. They can also read `allowed_paths`, and
+    reach the internet with `network`. `timeout` is the limit of a command in seconds. See
+    `sandbox.create.create_sandbox`, also for the errors.
 
     >>> create_sandbox("./work", timeout=10).execute("echo hello").stdout
     'hello\\n'

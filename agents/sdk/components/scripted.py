@@ -17,10 +17,11 @@ TurnFunction = Callable[[list[Message]], Turn]
 def scripted_model(turns: Sequence[Turn] | TurnFunction, name: str = "program") -> dict[str, Any]:
     """Return a model for `model=` of an agent, with replies written by the program.
 
-    Each turn is a text, or `{"text", "tool_calls": [(tool, input), …], "delay"}`. The turns answer
-    one message, and start again with each message. Instead, give a function that returns a turn for
-    the messages so far (`{"role", "content": [blocks]}`). Subagents use the same script. The name
-    is unique in the process: a second script with it replaces the first one.
+    Each turn is a text, or `{"text", "tool_calls": [(tool, input), …], "delay"}` with a delay in
+    seconds. The turns answer one message, and start again with each message. Instead, give a
+    function that returns a turn for the messages so far (`{"role", "content": [blocks]}`).
+    Subagents use the same script. The name is unique in the process: a second script with it
+    replaces the first one.
 
     >>> model = scripted_model([{"tool_calls": [("ls", {})]}, "There are no files."])
     >>> asyncio.run(create_deep_agent(model, sandbox=False).run("What is there?"))

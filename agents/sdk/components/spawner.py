@@ -63,7 +63,8 @@ class SubagentResult:
 class SubagentSpawner:
     """Runs tasks by agents of given types, at most `max_concurrent` in parallel.
 
-    Each task runs as that of a subagent does. `options` are fields of `DeepAgentConfig` for all
+    A task runs as a subagent's task does. If one of its calls requires approval, the call is
+    rejected and the task fails. `options` are fields of `DeepAgentConfig` for all
     types, such as `sandbox_working_dir`. A type's own prompt follows `system_prompt`.
 
     >>> async def look():
@@ -96,9 +97,9 @@ class SubagentSpawner:
         self.results: dict[str, SubagentResult] = {}
 
     async def spawn(self, task: str, agent_type: str = "default") -> SubagentResult:
-        """Run a task and return its result. If the caller is cancelled, so is the task.
+        """Run a task and return its result, also if the task fails.
 
-        Raises `UnknownName` for an unknown type.
+        If the caller is cancelled, so is the task. Raises `UnknownName` for an unknown type.
         """
         id = self.start(task, agent_type)
         try:
@@ -135,7 +136,8 @@ class SubagentSpawner:
     ) -> SubagentResult:
         """Wait for the end of a task and return its result.
 
-        Raises `TimeoutError` after `timeout` seconds, and `UnknownName` for an unknown id.
+        Raises `TimeoutError` after `timeout` seconds, while the task continues, and `UnknownName`
+        for an unknown id.
         """
         if id not in self.results:
             raise UnknownName(f"There is no subagent {id!r}.")
@@ -146,7 +148,7 @@ class SubagentSpawner:
         return self.results[id]
 
     def cancel(self, id: str) -> bool:
-        """Cancel a task. Return whether it was still running."""
+        """Cancel a task. Return False if it has ended, or if there is no such task."""
         work = self._tasks.get(id)
         return work is not None and work.cancel()
 

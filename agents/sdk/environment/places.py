@@ -86,9 +86,10 @@ def secret_key(directory: Path) -> str:
 
 
 def make_private_directory(directory: Path) -> None:
-    """Create the data directory with the mode 0711, as accounts must reach workspaces in it.
+    """Create the data directory with the mode 0711, if it does not exist.
 
-    Raises `ImproperlyConfigured` if this is impossible.
+    The accounts of sandboxes must be able to reach the workspaces in it. Raises
+    `ImproperlyConfigured` if this is impossible.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o711)

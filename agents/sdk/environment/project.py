@@ -67,7 +67,14 @@ def prepare(
 ) -> None:
     """Set up Django and the database. Raises `SetupError`.
 
-    This blocks, so do not call it on an event loop. Without `database`, only the code is set up.
+    This blocks, so do not call it on an event loop.
+
+    Args:
+        persistence_path: The SQLite file. None: the database that the process has, or a temporary
+            one.
+        api_key: The API key for `provider`, in a process without a Django project.
+        provider: The provider of the key, by default that of the settings.
+        database: Whether to prepare the database, too, and not only the code.
     """
     global _ready
     with _lock:
@@ -93,7 +100,7 @@ def prepare(
 
 
 def is_own() -> bool:
-    """Return whether this process has no Django project, so that the settings are Vel's own."""
+    """Return whether `prepare` has configured Django, because the process has no Django project."""
     return _own is not None
 
 

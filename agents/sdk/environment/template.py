@@ -1,4 +1,7 @@
-"""Keep an empty database for the next program, because migrating a new one takes a second."""
+"""Cache a migrated database without rows.
+
+The next program copies it, which saves the second that migrations take.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,11 @@ from django.apps import apps
 
 
 def begin_with_template(file: Path) -> bool:
-    """Copy the stored database to `file`, which must not exist. Return whether this was possible.
+    """Copy the cached database to `file`. Return whether `file` exists then.
 
-    It is not possible if there is no stored database, or on a file system without hard links.
+    `file` must not exist; another process may create it at the same moment. Returns False if there
+    is no cached database, if other users could have written it, or if it cannot be copied, for
+    example on a file system without hard links.
     """
     template = _place()
     if template is None or not _is_ours(template):
@@ -36,7 +41,7 @@ def begin_with_template(file: Path) -> bool:
 
 
 def keep_as_template(file: Path) -> None:
-    """Store a copy of the database `file`, which was just created. Errors are ignored."""
+    """Cache a copy of the database `file`, which was just created. Errors are ignored."""
     template = _place()
     if template is None:
         return

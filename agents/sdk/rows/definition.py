@@ -216,9 +216,10 @@ class Definition:
         return [*sorted(names), *sorted(registered), *own]
 
     def values(self) -> dict[str, Any]:
-        """Return the agent options that the program determines.
+        """Return the values of the agent's options by name.
 
-        The other options of every agent keep their values; those of features have their defaults.
+        Options of features that the program does not set have their defaults. Other options that
+        are not in the result keep their stored values.
         """
         config, choice = self.config, self.choice
         of_features = [kind for kind in option_classes() if kind not in OPTIONS]
@@ -345,7 +346,10 @@ def _joined(fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def check_names(toolkit: Toolkit, subagents: tuple[SubagentConfig, ...]) -> None:
-    """Raise `SetupError` unless names of tools are unique and differ from Vel's own."""
+    """Raise `SetupError` unless names of tools are unique and differ from Vel's own.
+
+    Names of middleware must be unique and not too long.
+    """
     seen: set[str] = set()
     taken = known_tool_names() | tool_aliases().keys()
     for tool in toolkit.main_tools:

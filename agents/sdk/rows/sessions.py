@@ -71,9 +71,18 @@ def begin(
 ) -> Place:
     """Store the agent and start a run of it, bound to the agent's own tools.
 
-    A new session gets the parts `loaded` of a checked state. With a `subagent`, the run works as
-    this subagent. Raises `Conflict` if the session `must_be_new` and another process has started
-    it.
+    Args:
+        definition: The checked agent.
+        owner: The owner of the agent and the run.
+        request: Other fields of `RunRequest`. Its `key` is the id of the session.
+        executor: The process that drives the run.
+        loaded: Parts of a checked state, for a new session.
+        subagent: The name of a subagent as which the run works. Empty: as the agent.
+        must_be_new: Whether the session must not exist yet.
+
+    Raises:
+        Conflict: If the session `must_be_new` and another process has started it, and for the
+            reasons of `create_run`.
     """
     session_id = request["key"]
     if must_be_new and thread_of(definition, owner, session_id) is not None:
@@ -113,10 +122,10 @@ def _bind(definition: Definition, thread_id: str) -> None:
 
 
 def last_run(definition: Definition, owner: Any, session_id: str) -> Run:
-    """Return the active run of a session, or else its newest run. Queued messages are ignored.
+    """Return the active run of a session, or else its newest run, and bind the agent's tools to it.
 
-    A run is active if it is at work or waits for a person. Raises `NotFound`, and `Conflict` for a
-    session of another agent.
+    A run is active if it is at work or waits for a person. Queued messages are ignored. Raises
+    `NotFound`, and `Conflict` for a session of another agent.
     """
     runs = Run.objects.filter(thread__owner=owner, thread__key=session_id, parent=None)
     runs = runs.select_related("thread__agent", "agent_version").order_by("-number")
@@ -148,7 +157,7 @@ def check_directory(place: Place, named: str) -> None:
 
 
 def check_goes_on(place: Place, session_id: str, what: str, ended: Collection[str]) -> None:
-    """Raise `Conflict` if the newest run has one of the statuses `ended`.
+    """Raise `Conflict` if the run of `place` has one of the statuses `ended`.
 
     `what` is the verb for the message.
     """
@@ -184,7 +193,10 @@ def decide(owner: Any, run_id: str, displayed: Collection[str], value: Any) -> t
 
 
 def reject(owner: Any, run_id: str, reason: str) -> None:
-    """Reject the pending requests, then cancel the run. `reason` is stored with both."""
+    """Reject the pending requests that can be rejected, then cancel the run.
+
+    `reason` is stored with both.
+    """
     for request in pending(owner, run_id):
         if "reject" in request.allowed_decisions:
             answer = DecisionRequest("reject", request.digest, reason=reason)
@@ -201,7 +213,8 @@ def cancel(owner: Any, run_id: str, reason: str) -> None:
 def go_on(run_id: str, executor: str) -> bool:
     """Assign the run to this process, so that it continues here. Raises `Conflict`.
 
-    Returns False while the lease of a dead process is still valid: try again.
+    Returns False while the lease of a dead process is still valid: try again. Assigns nothing and
+    returns True if requests of the run must be decided first, or another live process drives it.
     """
     run = Run.objects.get(pk=run_id)
     if run.executor == executor and run.status != RunStatus.FAILED:
@@ -232,7 +245,10 @@ def _is_orphan(run: Run) -> bool:
 
 
 def outcome(run_id: str) -> tuple[str, str, str, str]:
-    """Return (status, answer, error code, error message) of a run."""
+    """Return (status, answer, error code, error message) of a run.
+
+    The answer is empty unless the run has completed. With an output schema, it is JSON.
+    """
     run = Run.objects.select_related("clock").get(pk=run_id)
     if run.status == RunStatus.COMPLETED and run.structured_output is not None:
         return run.status, dump(run.structured_output), "", ""

@@ -188,9 +188,10 @@ def read_session(definition: Definition, owner: Any, session_id: str) -> State |
 def write_session(
     definition: Definition, owner: Any, session_id: str, state: Mapping[str, Any]
 ) -> bool:
-    """Replace the parts of a session's state by those of a checked state.
+    """Replace the parts of a session's state that a checked state has.
 
-    Returns False if the session does not exist yet.
+    Returns False if the session does not exist yet. Locks the thread. Raises `SetupError` if the
+    session is at work, and `Conflict` for a session of another agent.
     """
     thread = thread_of(definition, owner, session_id)
     if thread is None:
@@ -284,6 +285,6 @@ class Family:
         return not goes_on_alone([run, *(member for member in below if not member.has_ended)])
 
     def positions(self) -> dict[str, int]:
-        """Return the number of the last event of each run, from which to read later events."""
+        """Return the seq of the last event of each run, from which to read later events."""
         clocks = RunClock.objects.filter(run__in=[member.pk for member in self.members()])
         return dict(clocks.values_list("run_id", "seq"))

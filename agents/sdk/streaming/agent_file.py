@@ -13,7 +13,8 @@ class AgentFile:
     """A file that an agent has written for you.
 
     `path` is the path that the agent sees, and `size` is in bytes. `host_path` is the path of the
-    copy on this machine. If there is no copy, it is None and `problem` has the reason.
+    copy on this machine, or of the file itself in a project without `outputs_dir`. If there is
+    neither, it is None and `problem` has the reason.
 
     >>> write = ("write_file", {"path": "/report.md", "content": "All is well."})
     >>> agent = create_deep_agent(scripted_model([{"tool_calls": [write]}, "Done."]), sandbox=False)

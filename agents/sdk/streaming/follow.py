@@ -23,8 +23,8 @@ async def follow(
     """Yield the events of a run and its subagents after those in `seen`.
 
     `seen` has the number of the last event by run. The generator ends after the run's last event,
-    or when the run needs an action outside this process; without `waits`, after the stored events.
-    Close the generator if you leave it early.
+    or when the run needs an action outside this process, or when another caller has decided its
+    requests; without `waits`, after the stored events. Close the generator if you leave it early.
     """
     known = dict(seen)
     if not waits or await engine.call(_is_stuck, run_id):

@@ -70,7 +70,10 @@ def place_of_outputs(thread_id: str) -> FilesPlace | None:
 
 
 def files_in_rows(thread_id: str) -> list[AgentFile]:
-    """Return the files of a session without a sandbox. They are in the database."""
+    """Return the files of a session without a sandbox, which are in the database.
+
+    At most `MAX_FILES` are returned.
+    """
     thread = Thread.objects.get(pk=thread_id)
     backend = readable_files(thread, in_workspace=False)
     problem = "It is in the database: get_state() has its content."
@@ -82,8 +85,9 @@ def files_in_rows(thread_id: str) -> list[AgentFile]:
 def collect(place: FilesPlace, destination: Path | None, known: Known) -> Collected:
     """Return the files in /sandbox/outputs, copied to `destination` unless it is None.
 
-    Blocks. The directory of a session has the id of its thread as its name, so that no session
-    replaces the files of another. `known` is updated.
+    Blocks. At most `MAX_FILES` are returned. The directory of a session has the id of its thread as
+    its name, so that no session replaces the files of another. `known` has the files of earlier
+    calls, and is updated.
     """
     if not place.source.is_dir():
         return Collected([], [])

@@ -65,6 +65,7 @@ WITHOUT = {
     ("run-resume", "post"): "starts a run of the same thread",
     ("policy-rehearse", "post"): "changes nothing",
     ("thread", "patch"): "the title of an own conversation",
+    ("thread-mark", "patch"): "where an own conversation is listed",
     ("files", "post"): "a file for an own conversation; its snapshots record it",
     ("uploads", "post"): "a file for one's own conversation",
     ("upload", "delete"): "a file of an own conversation",

@@ -28,7 +28,7 @@ from agents.services.errors import Conflict, NotAllowed, NotFound
 
 
 class Stale(Conflict):
-    """The object is not the one in `If-Match`."""
+    """The object has changed since the state in `If-Match`."""
 
     code = "stale"
     http_status = 412
@@ -51,7 +51,10 @@ def entity_tag(managed: Managed, row: Any) -> str:
 
 
 class AdminRows:
-    """The rows of `managed` for the user of one request."""
+    """The rows of `managed` for the user of one request.
+
+    Creating it raises `NotAllowed` for users who are not staff.
+    """
 
     def __init__(self, managed: Managed, request: Request) -> None:
         self.managed = managed
@@ -96,7 +99,11 @@ class AdminRows:
         return dict(self.managed.shape(row).data)
 
     def answer(self, row: Any, once: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the response for a row. `once`: after a change."""
+        """Return the response for a row.
+
+        `once` has the fields that are shown only in the response to a change; None for other
+        responses.
+        """
         show = self.managed.show
         data = self.show(row) if show is None else dict(show(row, self.user))
         if once is not None:
@@ -107,7 +114,10 @@ class AdminRows:
 
     @sensitive_variables()
     def create(self, body: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Return the new row and the fields that are shown only once."""
+        """Create a row. Return it and the fields that are shown only once.
+
+        Raises `NotAllowed` and `ValidationError` of REST framework.
+        """
         if not self.admin.has_add_permission(self.http):
             raise NotAllowed(f"This needs the permission {self._permission('add')}.")
         with self._quiet(), transaction.atomic():
@@ -150,7 +160,10 @@ class AdminRows:
                 ) from None
 
     def act(self, key: str, action: Action) -> tuple[Any, Mapping[str, Any]]:
-        """Return the row and the further fields of the response."""
+        """Perform an action on a row. Return the row and additional fields of the response.
+
+        Raises `NotFound`, `NotAllowed`, and the errors of the action.
+        """
         row = self.find(key)
         may = getattr(self.admin, f"has_{action.may}_permission")
         allowed = may(self.http, row) if action.may in ("change", "delete") else may(self.http)

@@ -85,7 +85,7 @@ def _operation(managed: Managed, action: str) -> str:
 
 
 def rest_objects(own: list[Any]) -> list[RestObject]:
-    """Return the objects of the installed features and apps, and `own`, by their path."""
+    """Return the objects of the installed features and apps, and `own`, sorted by path."""
     found = [
         *own,
         *added_entries("api", "OBJECTS"),

@@ -159,7 +159,7 @@ class NameField(serializers.CharField):
 
 
 class NamesField(serializers.ListField):
-    """The names of the rows of a many-to-many field, in their order."""
+    """The names of the rows of a many-to-many field, sorted."""
 
     child = serializers.CharField()
 
