@@ -43,7 +43,7 @@ SPREAD = 1.1
 
 FEW = 40
 """Of so few skills, the words nearly always find the right one."""
-MEANING = 0.5
+MEANING = 0.6
 """The share of the meaning in a score; the words have the rest."""
 CANDIDATES = 16
 """How many skills without a vector are read for a request, those with the best words: 0.2 s."""
