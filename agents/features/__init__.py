@@ -25,6 +25,7 @@ FEATURES = (
     "agents.features.conversations",
     "agents.features.forks",
     "agents.features.traces",
+    "agents.features.operator_console",
     "agents.features.notifications",
     "agents.features.mcp_server",
     "agents.features.operations",
