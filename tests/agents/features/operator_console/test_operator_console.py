@@ -220,7 +220,7 @@ def test_failed_runs_are_grouped_by_code_with_the_newest(olga: User, ann: User) 
     runs = [make_run(ann) for _ in range(3)]
     for run, code in zip(runs, ("timeout", "timeout", "no_key"), strict=True):
         end(run, "failed", error_code=code, error_message=f"<b>{code}</b>\u202e")
-    end(make_run(ann), error_code="")
+    end(make_run(ann), error_code="timeout")  # it has not failed
     found = console(olga)["failures"]
     assert [(row["error_code"], row["runs"], row["newest"]["run"]) for row in found] == [
         ("timeout", 2, runs[1].pk),
