@@ -12,7 +12,6 @@ from django.utils.safestring import SafeString
 from agents.doors.admin.numbers import span
 from agents.features.operator_console.numbers import ALL, Numbers, Period
 from agents.hidden_text import visible
-from agents.providers.prices import dollars
 
 WIDTH, HEIGHT = 640, 120
 MOST_SERIES = 5
@@ -63,7 +62,8 @@ def _count(value: float) -> str:
 
 
 def _cost(value: float) -> str:
-    return f"${dollars(int(value))}"
+    decimals = 2 if not value or value >= 1_000_000 else 4
+    return f"${value / 1_000_000:,.{decimals}f}"
 
 
 def time_text(seconds: float) -> str:

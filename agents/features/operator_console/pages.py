@@ -16,7 +16,7 @@ from agents.doors.web.navigation import NavigationEntry
 from agents.doors.web.pages import PersonRequest, page
 from agents.features.operator_console.charts import charts_of, series_of, time_text
 from agents.features.operator_console.console import Console, console_of, may_view
-from agents.features.operator_console.numbers import ALL, PERIODS, By
+from agents.features.operator_console.numbers import ALL, PERIODS, By, Numbers
 from agents.selectors.visible import VIEW_ALL
 
 NAVIGATION = [
@@ -59,13 +59,20 @@ def _context(found: Console, days: int, by: By) -> dict[str, Any]:
         "series": series_of(period),
         "charts": charts_of(period),
         "groups": [
-            (name, numbers) for name, numbers in period.groups if by != "tool" or name != ALL
+            (name, numbers, _wait(numbers))
+            for name, numbers in period.groups
+            if by != "tool" or name != ALL
         ][:MOST_GROUPS],
         "oldest_task": "" if oldest is None else time_text(oldest),
         "waiting_runs": [(each, span(now - each.since)) for each in found.waiting_runs],
         "stuck_runs": [(each, span(now - each.since)) for each in found.stuck_runs],
         "requests": [(each, span(now - each.created_at)) for each in found.waiting_requests],
     }
+
+
+def _wait(numbers: Numbers) -> str:
+    mean = numbers.mean_approval_seconds
+    return "–" if mean is None else time_text(mean)
 
 
 urlpatterns = [path("console/", console, name="console")]

@@ -197,6 +197,8 @@ def test_the_wait_for_a_decision_and_for_a_worker_is_a_mean(olga: User, ann: Use
     assert (total["mean_approval_seconds"], total["decided_requests"]) == (20, 2)
     assert (total["mean_queue_seconds"], total["worker_seconds"]) == (8, 5.5)
     assert console(olga, by="tool")["total"] == total
+    assert group(console(olga, by="tool"), "execute")["mean_approval_seconds"] == 20
+    assert '<td class="number">2</td><td class="number">20 s</td>' in page(olga).content.decode()
 
 
 def test_private_requests_of_other_people_are_neither_listed_nor_counted(
