@@ -27,6 +27,7 @@ FEATURES = (
     "agents.features.traces",
     "agents.features.file_browser",
     "agents.features.command_palette",
+    "agents.features.operator_console",
     "agents.features.notifications",
     "agents.features.mcp_server",
     "agents.features.operations",

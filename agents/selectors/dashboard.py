@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -65,11 +66,9 @@ def count_runs(person: Person, days: int, zone: ZoneInfo) -> RunCounts:
     """
     today = timezone.now().astimezone(zone).date()
     dates = [today - timedelta(days=ago) for ago in range(days)]
-    # Comparisons, because SQLite would call Python for each row to find its date in the zone.
-    day_of = Case(*(When(created_at__gte=_midnight(day, zone), then=Value(day)) for day in dates))
     rows = (
         _root_runs_in(person, today, days, zone)
-        .annotate(day=day_of)
+        .annotate(day=day_of("created_at", dates, zone))
         .values_list("day", "status")
         .annotate(runs=Count("id"))
         .order_by()
@@ -133,9 +132,21 @@ def work_state() -> WorkState:
 
 
 def _root_runs_in(person: Person, today: date, days: int, zone: ZoneInfo) -> QuerySet[Run]:
-    start = _midnight(today - timedelta(days=days - 1), zone)
+    start = midnight(today - timedelta(days=days - 1), zone)
     return runs_for(person).filter(parent=None, created_at__gte=start)
 
 
-def _midnight(day: date, zone: ZoneInfo) -> datetime:
+def day_of(field: str, days: Iterable[date], zone: ZoneInfo) -> Case:
+    """Return an expression of the day of `field`, which is one of the consecutive `days`.
+
+    SQLite would call Python for each row to find its date in the zone, so it compares times.
+    """
+    latest_first = sorted(days, reverse=True)
+    return Case(
+        *(When(**{f"{field}__gte": midnight(day, zone)}, then=Value(day)) for day in latest_first)
+    )
+
+
+def midnight(day: date, zone: ZoneInfo) -> datetime:
+    """Return the start of a day in the time zone."""
     return datetime.combine(day, datetime.min.time(), tzinfo=zone)

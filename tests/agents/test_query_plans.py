@@ -151,6 +151,13 @@ def test_pages_and_lists(ada: User, everybodys: bool) -> None:
     assert {path: reads for path, reads in found.items() if reads} == {}
 
 
+@pytest.mark.parametrize("by", ["agent", "model", "user", "tool"])
+def test_the_operator_console(ada: User, by: str) -> None:
+    drive_to_end(start_run(ada), until=("waiting",))
+    client = client_for(make_user("boss", is_superuser=True))
+    assert whole_reads(partial(client.get, f"/api/v1/console?by={by}&days=90")) == {}
+
+
 def test_erasing(ada: User) -> None:
     make_agent(ada, slug="plain", name="Plain")
     run = drive_to_end(start_run(ada, agent="plain"))

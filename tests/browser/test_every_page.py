@@ -57,7 +57,11 @@ OVERHANGING = """
 
 def prepared(site: Site) -> dict[str, object]:
     """Create content for each page of a site. Return the arguments of the addresses."""
-    site.do("allow", user="ada", permissions=["manage_library", "review_skill", "add_agent"])
+    site.do(
+        "allow",
+        user="ada",
+        permissions=["manage_library", "review_skill", "add_agent", "view_all_runs"],
+    )
     run = site.do("make_run", owner="ada", message="When does it rain?\n" + "long " * 400)
     outputs = site.directory / "workspaces" / site.do("run", run=run)["thread"] / "outputs"
     outputs.mkdir(parents=True)
@@ -126,6 +130,7 @@ def pages_of(site: Site, page: Page, arguments: dict[str, object]) -> dict[str, 
         "knowledge-edit": "/agents/assistant/knowledge/?edit=1",
         "skill-new": "/agents/assistant/skills/?edit=new",
         "usage-week": "/usage/?days=7",
+        "console-tools": "/console/?days=90&by=tool",
     }
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from django.contrib.auth.models import PermissionsMixin
+
 from agents.kernel.features import collect
+from agents.selectors.visible import Person
 
 BAR: Literal["bar"] = "bar"
 MENU: Literal["menu"] = "menu"
@@ -29,6 +32,8 @@ class NavigationEntry:
     help: str = ""
     counts_waiting: bool = False
     """Whether the link shows the number of pending requests."""
+    permission: str = ""
+    """Only users with this permission get the link. The page checks it itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,16 @@ _BUILT_IN = (
 )
 
 
-def navigation(place: str) -> list[NavigationEntry]:
-    """Return the links at `place`, including those of features (`pages.NAVIGATION`)."""
+def navigation(place: str, user: Person) -> list[NavigationEntry]:
+    """Return the links of `user` at `place`, including those of features (`pages.NAVIGATION`)."""
     of_features = [entry for _, entry in collect("pages", "NAVIGATION", skip_broken=True)]
-    found = [entry for entry in (*_BUILT_IN, *of_features) if entry.place == place]
+    found = [
+        entry
+        for entry in (*_BUILT_IN, *of_features)
+        if entry.place == place and (not entry.permission or _has(user, entry.permission))
+    ]
     return sorted(found, key=lambda entry: entry.order)
+
+
+def _has(user: Person, permission: str) -> bool:
+    return isinstance(user, PermissionsMixin) and user.has_perm(permission)

@@ -44,7 +44,7 @@ def entries_for(user: User, words: str) -> list[PaletteEntry]:
 
 def _pages(user: User) -> Iterator[PaletteEntry]:
     for place in ("bar", "menu"):
-        for link in navigation(place):
+        for link in navigation(place, user):
             yield PaletteEntry("Go to", link.label, reverse(link.view))
     if user.is_staff:
         yield PaletteEntry("Go to", "Admin", reverse("admin:index"))
