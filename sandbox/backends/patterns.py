@@ -19,9 +19,12 @@ _MAGIC = frozenset("*?[{")
 class GlobPattern:
     """A glob pattern, compiled. `*` and `?` match within a name, and `**` spans directories.
 
-    `[a-z]`, `[!a]` and `{a,b}` work as in bash. Files with a leading dot match like other files.
-    `prefix` is the leading parts without wildcards, and `depth` the number of levels below it that
-    can match (None: any number).
+    `[a-z]`, `[!a]` and `{a,b}` work as in bash, except that a range around `/` such as `[+-9]`
+    also matches `/`, and that `{a}` means `a`. Files with a leading dot match like other files.
+
+    Attributes:
+        prefix: The leading parts without wildcards, as a path.
+        depth: The number of path levels below `prefix` at which a match can be. None: any number.
     """
 
     def __init__(self, source: str, *, split_prefix: bool = True) -> None:
