@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -56,8 +56,9 @@ def test_a_missing_tar_is_a_release_error(
 ) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
-    git = subprocess.run(["which", "git"], check=True, capture_output=True, text=True).stdout
-    os.symlink(git.strip(), programs / "git")
+    git = shutil.which("git")
+    assert git is not None
+    (programs / "git").symlink_to(git)
     monkeypatch.setenv("PATH", str(programs))
 
     with pytest.raises(ReleaseError, match="tar is not installed"):
