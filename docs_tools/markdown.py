@@ -21,7 +21,10 @@ def cell(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text that is no Markdown, but may have code in backticks, as one line."""
+    """Return plain text as one line of Markdown: escape `*`, `<`, `[` and emphasizing `_`.
+
+    Code between backticks is unchanged.
+    """
     parts = " ".join(text.split()).split("`")
     # An underscore inside a word is no emphasis.
     parts[::2] = [re.sub(r"([*<\[]|(?<!\w)_|_(?!\w))", r"\\\1", part) for part in parts[::2]]

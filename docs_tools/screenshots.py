@@ -121,7 +121,7 @@ def take(page: Page, base: str) -> None:
 
 
 def take_queue(page: Page, base: str, environment: dict[str, str], script: Path) -> None:
-    """Take the queue with the requests of a scripted agent."""
+    """Make requests with a scripted agent, and save a screenshot of the approval queue."""
     script.write_text(json.dumps({"turns": TURNS}))
     subprocess.run([sys.executable, "-c", ASK, str(script)], env=environment, check=True)
     page.goto(f"{base}/approvals/")

@@ -93,7 +93,10 @@ class MemoryFolder:
         raise NotImplementedError
 
     def revisions(self, agent_id: str, path: str) -> Sequence[RevisionEntry]:
-        """Return all revisions of the file, the latest first. `approval_id` may be None in all."""
+        """Return all revisions of the file, the latest first.
+
+        A folder need not store approvals: then every `approval_id` is None.
+        """
         raise NotImplementedError
 
     def content(self, agent_id: str, path: str, number: int) -> tuple[str | None] | None:

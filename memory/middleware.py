@@ -1,4 +1,8 @@
-"""Tools for an agent's memory: reading needs no approval, each write needs one."""
+"""Tools for an agent's memory. Reading needs no approval.
+
+A write needs one, unless the owner has allowed the agent to save notes without approval (see
+`may_save_unasked`).
+"""
 
 from __future__ import annotations
 

@@ -49,7 +49,11 @@ class MemoryMount(Mount):
 
 
 class MemoryFiles:
-    """A `sandbox.backends.FileStore` of the current memory. It caches nothing between calls."""
+    """A read-only `sandbox.backends.FileStore` with the memory files of the agent `agent_id`.
+
+    Each access reads the files again. `call(function, *arguments)` calls the function in a
+    transaction and returns its result, as in `Mount.files`.
+    """
 
     def __init__(self, agent_id: str, call: Callable[..., Any]) -> None:
         self._agent_id = agent_id

@@ -1,4 +1,4 @@
-"""The API for other features: their folders in the memory."""
+"""The public API of the memory for features that add a folder to it."""
 
 from memory.errors import Changed, MemoryRefused, NameRefused
 from memory.folders import Change, FileState, MemoryEntry, MemoryFolder, RevisionEntry

@@ -60,13 +60,26 @@ def check_tag(tag: str, source: Source, changelog: str) -> None:
 def export(checkout: Path, source: Source, directory: Path) -> None:
     """Write the files of the commit into an empty directory, without any other files.
 
-    The result does not depend on the umask, the settings of git or untracked files.
+    The result does not depend on the umask, the user's settings of git or untracked files. The
+    file info/attributes of the checkout's git directory counts.
+
+    Raises:
+        ReleaseError: git or tar is missing, or failed.
     """
-    settings = ("-c", "core.autocrlf=false", "-c", "tar.umask=022")
+    settings = (
+        *("-c", "core.autocrlf=false", "-c", "core.attributesFile=/dev/null"),
+        *("-c", "tar.umask=022"),
+    )
     archive = _git(checkout, *settings, "archive", "--format=tar", source.commit)
     # tarfile cannot extract safely before Python 3.11.4.
     extract = ["tar", "--extract", "--preserve-permissions", f"--directory={directory}"]
-    subprocess.run(extract, input=archive, check=True)
+    try:
+        done = subprocess.run(extract, input=archive, capture_output=True)
+    except FileNotFoundError:
+        raise ReleaseError("tar is not installed. Install it, and try again.") from None
+    if done.returncode:
+        problem = " ".join(done.stderr.decode(errors="replace").split())
+        raise ReleaseError(f"tar failed: {problem}")
 
 
 def _git(checkout: Path, *words: str) -> bytes:

@@ -136,7 +136,13 @@ def run_workers(life: Life | None = None) -> None:
 
 
 def preload_workers(life: Life) -> Cluster:
-    """Import the modules that workers of this installation need. Return a cluster to start."""
+    """Import the modules that workers need, register this host, and return a cluster.
+
+    The cluster is not started. `life` gives its workers their names.
+
+    Raises:
+        MachineRefused: This host may not start workers.
+    """
     for module in import_module(
         "agents.services.agent_definitions.settings_places"
     ).modules_wanted():

@@ -94,9 +94,10 @@ def check_edited_content(
 def check_edited_contents(
     agent_id: str, contents: Mapping[str, str], person_id: int | None = None
 ) -> None:
-    """Raise `InvalidRequest` if the memory may not contain all these contents at these paths.
+    """Raise `InvalidRequest` if a content is invalid, or the memory has no place for these files.
 
-    `contents` maps paths to contents. With `person_id`, the files belong to this person's `me/`.
+    `contents` maps paths to contents. The caller has checked the paths with `check_path` or
+    `check_writable`. With `person_id`, the files belong to this person's `me/`.
     """
     own: list[str] = []
     try:

@@ -15,7 +15,10 @@ def may_change_memory(user: AbstractBaseUser, agent: Agent) -> bool:
 
 
 def may_change_file(user: AbstractBaseUser, agent: Agent, path: str) -> bool:
-    """Return whether `user` may change the file at `path`. Everybody may change their own `me/`."""
+    """Return whether `user` may change the file at `path`.
+
+    All people who may use the agent may change their own `me/`.
+    """
     if is_personal(path):
         return agents_for(user).filter(pk=agent.pk).exists()
     return may_change_memory(user, agent)

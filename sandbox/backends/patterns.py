@@ -6,6 +6,7 @@ releases the interpreter lock while it matches.
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Any
 
@@ -19,9 +20,12 @@ _MAGIC = frozenset("*?[{")
 class GlobPattern:
     """A glob pattern, compiled. `*` and `?` match within a name, and `**` spans directories.
 
-    `[a-z]`, `[!a]` and `{a,b}` work as in bash. Files with a leading dot match like other files.
-    `prefix` is the leading parts without wildcards, and `depth` the number of levels below it that
-    can match (None: any number).
+    `[a-z]`, `[!a]` and `{a,b}` work as in bash, but `{a}` means `a`. Files with a leading dot
+    match like other files.
+
+    Attributes:
+        prefix: The leading parts without wildcards, as a path.
+        depth: The number of path levels below `prefix` at which a match can be. None: any number.
     """
 
     def __init__(self, source: str, *, split_prefix: bool = True) -> None:
@@ -119,10 +123,19 @@ def _class_end(part: str, start: int) -> int | None:
 def _character_class(body: str) -> str:
     negated = body[0] in "!^"
     members = body[1:] if negated else body
+    if not negated:
+        members = re.sub("(.)-(.)", _range_without_slash, members)
     escaped = "".join("\\" + c if c in "\\[]^&~|" else c for c in members)
     if negated:
         return f"[^/{escaped}]"
     return f"[{escaped}]"
+
+
+def _range_without_slash(match: re.Match[str]) -> str:
+    low, high = match.groups()
+    if not low < "/" < high:
+        return match[0]
+    return f"{low}-.0-{high}"
 
 
 MAX_PATTERN = 1_000

@@ -1,4 +1,4 @@
-"""The files of a directory that programs outside the sandbox run: the result of a scan.
+"""The result of a scan: files that programs outside the sandbox run or load, such as git hooks.
 
 The first inventory of a run is stored on disk until the report at the end of the run is complete:
 several processes may execute a run, one after the other, and a process may die.

@@ -129,8 +129,8 @@ def show_agent_skill(row: AgentSkillRow, instructions: str, trust: str | None) -
 def show_skill(skill: Skill, waiting_trust: str | None) -> dict[str, Any]:
     """Return a skill as JSON, with the version that agents get.
 
-    If no version is accepted, `version` and its fields are null, and `trust` is `waiting_trust`,
-    the trust of the latest version.
+    If no version is accepted, `version` and `content_hash` are null, `tags` is empty, `findings` is
+    0, and `trust` is `waiting_trust`, the trust of the latest version.
     """
     version = skill.current
     head = version.fields if version else None

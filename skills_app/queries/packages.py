@@ -48,7 +48,10 @@ def versions_of(skill: Skill) -> QuerySet[SkillVersion]:
 
 
 def version_of(skill: Skill, number: int | None = None) -> SkillVersion | None:
-    """Return the version `number`, by default the current one, or else the latest."""
+    """Return the version `number`, or None if it does not exist or has no package.
+
+    Without a number, return the current version, or else the latest.
+    """
     versions = versions_of(skill)
     if number is not None:
         return versions.filter(number=number).first()

@@ -124,7 +124,11 @@ def check_secret_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_accounts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check that Vel's accounts and directories are safe if this server runs as root."""
+    """Check what is unsafe or unusable if this server runs as root.
+
+    The accounts of sandboxes must be able to reach the data directory, and agents must not run
+    commands without a sandbox.
+    """
     if os.geteuid() != 0:
         return []
     found: list[CheckMessage] = []
@@ -159,7 +163,10 @@ def closed_directory(path: Path) -> Path | None:
 
 @register(Tags.security)
 def check_redis(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check that Redis has a password: without one, others could wake and mislead workers."""
+    """Check that each Redis of CHANNEL_LAYERS that is reached over the network has a password.
+
+    Without one, others could wake and mislead workers.
+    """
     found: list[CheckMessage] = []
     layers: dict[str, dict[str, Any]] = settings.CHANNEL_LAYERS
     for name, layer in layers.items():

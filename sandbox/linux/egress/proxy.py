@@ -68,7 +68,7 @@ class Proxy:
         return self._theirs.fileno()
 
     def begin(self, argv: list[str]) -> list[str]:
-        """Return `argv` with code before it that passes the sandbox's socket to this proxy."""
+        """Return a command that passes the sandbox's socket to this proxy, then executes `argv`."""
         return beginning_with_handover(argv, self.descriptor)
 
     def close(self) -> None:

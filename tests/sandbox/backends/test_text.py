@@ -49,6 +49,11 @@ def test_a_glob_matches_according_to_its_definition(pattern: list[str], path: li
         assert not glob.matches("/".join(path)) or len(path) <= glob.depth
 
 
+@pytest.mark.parametrize("text", ["a/b", "a5b", "a.b", "a+b"])
+def test_a_range_matches_every_character_in_it_except_a_slash(text: str) -> None:
+    assert GlobPattern("a[+-9]b").matches(text) == (text != "a/b")
+
+
 @given(st.text(max_size=30))
 def test_any_text_is_a_glob_or_refused(pattern: str) -> None:
     with suppress(InvalidRequest):

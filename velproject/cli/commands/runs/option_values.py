@@ -121,7 +121,10 @@ def check_together(
     skills: Sequence[Path],
     uploads: Sequence[Path],
 ) -> None:
-    """Raise an error for options that contradict each other, and for missing files."""
+    """Raise `click.UsageError` for options that contradict each other, and for missing files.
+
+    A session id with a wrong length is also an error.
+    """
     given = [name for name in _OF_THE_AGENT if flags[name]] + ["database"] * bool(databases)
     if agent is not None and given:
         names = ", ".join("--" + name.replace("_", "-") for name in given)
