@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # features import this file before Django is set up
 
 
 class Session(Protocol):
-    """What a slash command can read and change in the session of `vel`."""
+    """The part of a session that slash commands read and change."""
 
     owner: User
 

@@ -16,6 +16,7 @@ from agents.doors.cli.terminal import one_line
 from agents.kernel.features import collect
 from agents.middleware.registry import toolset_for
 from agents.models import Agent, Run, WorkspaceSnapshot
+from agents.selectors.queue import pending_for
 from agents.selectors.visible import agents_for, counted_runs_for, runs_for, threads_for
 from agents.services.agent_definitions.actions import build_spec, default_model, default_provider
 from agents.services.errors import NotFound
@@ -106,7 +107,7 @@ def _agent(session: InteractiveSession, rest: str) -> None:
             f"{'*' if slug == session.agent else ' '} {one_line(slug, 60)}  {one_line(name, 60)}"
             for slug, name in agents.values_list("slug", "name")[:100]
         ]
-        session.say("\n".join(lines) or "No agents. `vel agents create` makes one.")
+        session.say("\n".join(lines) or "No agents. Create one: `vel agents new TEMPLATE`")
         return
     if not agents.filter(slug=rest).exists():
         raise NotFound(unknown_agent(rest, session.owner))
@@ -151,6 +152,17 @@ def usage_of(session: InteractiveSession) -> tuple[int, Decimal, bool]:
         Decimal(sum(clock.cost_microusd for clock in clocks)) / MICRO,
         all(clock.cost_known for clock in clocks),
     )
+
+
+def status(session: InteractiveSession) -> str:
+    """Return the model, the cost and the number of pending requests, as one line."""
+    provider, model = model_of(session)
+    tokens, cost, known = usage_of(session)
+    parts = [one_line(f"{provider}: {model}", 60), f"{tokens:,} tokens"]
+    parts.append(f"${cost:.4f}" if known else f"over ${cost:.4f}")
+    if waiting := pending_for(session.owner).count():
+        parts.append(f"{waiting} pending {'request' if waiting == 1 else 'requests'}: /approvals")
+    return " · ".join(parts)
 
 
 def _tools(session: InteractiveSession, rest: str) -> None:

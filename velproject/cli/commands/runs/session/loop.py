@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from agents.doors.cli.boot import again
 from agents.doors.cli.errors import FAILED, INTERRUPTED, OK, WAITING, CliError
 from agents.doors.cli.prompting import interruptible
+from agents.kernel.lazy_modules import lazy_modules
 from agents.models import Run
 from agents.services.errors import ServiceError
 from agents.services.runs.control import cancel_run
+from agents.settings import DataSettings
 from velproject.cli.commands.runs.conversation import Conversation
 from velproject.cli.commands.runs.follow import STOPPED
 from velproject.cli.commands.runs.session import commands
 from velproject.cli.commands.runs.session.state import InteractiveSession
+
+if TYPE_CHECKING:
+    from velproject.cli.commands.runs.session.prompt import Prompt
+
+with lazy_modules:
+    from velproject.cli.commands.runs.session import prompt  # 0.1 s, which only terminals need
 
 GREETING = "Type a task for the agent. `exit` ends the session, `clear` starts a new one."
 NEXT_STEPS = (
@@ -28,6 +38,16 @@ def hold(conversation: Conversation) -> int:
     return _Loop(conversation).hold()
 
 
+def is_capable() -> bool:
+    """Return whether the terminal can edit lines and show colors, and the person wants them."""
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return (
+        all(stream.isatty() for stream in streams)
+        and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+        and not os.environ.get("NO_COLOR")
+    )
+
+
 class _Loop:
     """Reads lines of a person, or of a pipe.
 
@@ -38,13 +58,13 @@ class _Loop:
         self._conversation = conversation
         self._driver = conversation.driver
         self._state = InteractiveSession(conversation)
+        self._prompt: Prompt | None = None
 
     def hold(self) -> int:
         """Read lines until `exit` or the end of input. Return the exit code of the last task."""
-        import readline  # noqa: F401, PLC0415  # input() edits lines once it is imported
-
         driver, conversation = self._driver, self._conversation
         if driver.interactive:
+            self._prepare()
             driver.display.note(GREETING)
         last = OK
         while not self._state.has_ended and (line := self._read()) is not None:
@@ -56,6 +76,21 @@ class _Loop:
             if conversation.waiting is not None and not self._state.has_ended:
                 driver.display.note(NEXT_STEPS, "yellow")
         return last
+
+    def _prepare(self) -> None:
+        """Create the prompt, or let `input` edit lines in a simple terminal."""
+        if not is_capable():
+            import readline  # noqa: F401, PLC0415  # input() edits lines once it is imported
+
+            return
+        directory = self._conversation.request.workspace_path
+        self._prompt = prompt.Prompt(
+            history=DataSettings.now().DATA_DIR / f"terminal-history-{os.geteuid()}",
+            directory=Path(directory) if directory else Path.cwd(),
+            commands={each.name: each.help for each in commands.all_commands().values()},
+            status=lambda: commands.status(self._state),
+            warn=lambda text: self._driver.display.note(text, "yellow"),
+        )
 
     def _take(self, text: str, last: int) -> int:
         """Carry out one line. Return the exit code of the last task."""
@@ -101,6 +136,8 @@ class _Loop:
             return FAILED
 
     def _read(self) -> str | None:
+        if self._prompt is not None:
+            return self._prompt.read()
         try:
             with interruptible():
                 if self._driver.interactive:

@@ -15,7 +15,7 @@ from velproject.cli.commands.runs.task_flags import agent_slug
 
 
 class InteractiveSession(Session):
-    """What slash commands read and change."""
+    """The agent, the options and the thread of a session, for slash commands."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
@@ -48,9 +48,10 @@ class InteractiveSession(Session):
         slug = row.agent.slug
         is_own = slug == agent_slug(self.owner)
         if is_own and self._own_options is None:
-            # Its agent is what the flags say, and another `vel` may have changed it since.
+            # The flags define its agent, and another `vel` may have changed it since.
             raise CliError(
-                "That session has no stored agent. Start `vel` without --agent to continue it."
+                "That session uses the flags of the command line. "
+                "Start `vel` without --agent to continue it."
             )
         conversation.options = self._own_options if is_own else None
         conversation.request = self._fresh(agent=slug, thread=row.pk)
