@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from velproject.cli.commands.runs.session.prompt import Prompt
 
 with lazy_modules:
-    from velproject.cli.commands.runs.session import prompt  # 0.1 s, which only terminals need
+    from velproject.cli.commands.runs.session import (
+        prompt,  # 0.1 s, which only terminals need
+        screen,
+    )
 
 GREETING = "Type a task for the agent. `exit` ends the session, `clear` starts a new one."
 NEXT_STEPS = (
@@ -83,6 +86,7 @@ class _Loop:
             import readline  # noqa: F401, PLC0415  # input() edits lines once it is imported
 
             return
+        self._driver.display = screen.SessionDisplay()
         directory = self._conversation.request.workspace_path
         self._prompt = prompt.Prompt(
             history=DataSettings.now().DATA_DIR / f"terminal-history-{os.geteuid()}",
