@@ -15,6 +15,7 @@ from agents.doors.cli.boot import database, with_database
 from agents.doors.cli.errors import CliError
 from agents.doors.cli.late_imports import late_imports
 from agents.doors.cli.options import json_option, persist_option
+from agents.doors.cli.slash_commands import Session, SlashCommand
 from agents.doors.cli.terminal import one_line, visible
 
 with late_imports:
@@ -23,6 +24,7 @@ with late_imports:
     from agents.doors.cli.findings import show_findings
     from agents.doors.cli.local_user import local_user
     from agents.models import Agent
+    from agents.selectors.visible import agents_for
     from memory.actions import changes as memory_changes
     from memory.actions.bundle import (
         ImportPlan,
@@ -328,4 +330,14 @@ def _agent(agent: str) -> Agent:
     return agent_named(local_user(), agent)
 
 
+def _show_memory(session: Session, rest: str) -> None:
+    row = agents_for(session.owner).filter(slug=session.agent).first()
+    entries = list_memory_entries(row.pk, "", session.owner.pk) if row is not None else []
+    for entry in entries:
+        session.say(f"{one_line(entry.path)}  {entry.size_bytes:,} bytes")
+    if not entries:
+        session.say("No files.")
+
+
 COMMANDS = (memory,)
+SLASH_COMMANDS = (SlashCommand("/memory", "", "List the files of the memory.", _show_memory),)

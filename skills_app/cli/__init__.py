@@ -7,5 +7,8 @@ from skills_app.cli import (  # noqa: F401  # they add commands to the group
     validate,
 )
 from skills_app.cli.listing import skills
+from skills_app.cli.slash import SLASH_COMMANDS
 
 COMMANDS = (skills,)
+
+__all__ = ["COMMANDS", "SLASH_COMMANDS"]

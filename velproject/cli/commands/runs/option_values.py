@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+PROVIDERS = ["anthropic", "openai", "openai-responses", "openai-chat", "google", "scripted"]
 SCHEMA_BYTES = 1_000_000
 
 _OF_THE_AGENT = (

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
-from agents.doors.cli.boot import again, database
-from agents.doors.cli.errors import FAILED, INTERRUPTED, OK, WAITING, CliError
+from agents.doors.cli.boot import database
 from agents.doors.cli.late_imports import late_imports
 from agents.doors.cli.options import persist_option
-from agents.doors.cli.prompting import interruptible
+from agents.kernel.lazy_modules import lazy_modules
 from velproject.cli.commands.runs.option_values import (
+    PROVIDERS,
     Dollars,
     check_together,
     read_context,
@@ -24,16 +22,17 @@ from velproject.cli.commands.runs.option_values import (
     read_schema,
 )
 
+with lazy_modules:
+    from agents.doors.cli import prompting  # only a task from standard input needs it
+    from velproject.cli.commands.runs.session import loop  # only a session without a task needs it
+
 with late_imports:
     from agents.doors.cli.local_user import local_user
-    from agents.models import Run
-    from agents.selectors.visible import agents_for, runs_for
-    from agents.services.errors import Conflict, NotFound, ServiceError
-    from agents.services.runs.control import cancel_run
+    from agents.selectors.visible import agents_for
+    from agents.services.errors import NotFound
     from agents.services.runs.start import RunRequest
-    from agents.states import ACTIVE_RUNS
+    from velproject.cli.commands.runs.conversation import Conversation
     from velproject.cli.commands.runs.drive import Driver
-    from velproject.cli.commands.runs.follow import STOPPED
     from velproject.cli.commands.runs.instructions import instructions_of
     from velproject.cli.commands.runs.option_checks import (
         check_options,
@@ -47,18 +46,9 @@ with late_imports:
     from velproject.cli.commands.runs.task_flags import (
         AgentOptions,
         agent_slug,
-        opened_uploads,
         sealed_databases,
-        start_run,
     )
 
-GREETING = "Type a task for the agent. `exit` ends the session, `clear` starts a new one."
-NEXT_STEPS = (
-    "Type `resume` to decide, `cancel` to cancel the run, or `clear` to start a new session."
-)
-
-
-PROVIDERS = ["anthropic", "openai", "openai-responses", "openai-chat", "google", "scripted"]
 TASK_BYTES = 10_000_000
 """The most bytes that are read from standard input. The message has its own limit later."""
 
@@ -173,7 +163,7 @@ def run(
         rules=(*allow_write, *protect), skills=skills, uploads=uploads,
     )  # fmt: skip
     if task == "-":
-        with interruptible():
+        with prompting.interruptible():
             task = sys.stdin.read(TASK_BYTES)
     if task is not None and not task.strip():
         raise click.UsageError("The task is empty. Describe a task for the agent.")
@@ -216,119 +206,6 @@ def run(
         )
         conversation = Conversation(driver, request, None if agent else options, uploads)
         try:
-            return conversation.say(task) if task is not None else conversation.hold()
+            return conversation.say(task) if task is not None else loop.hold(conversation)
         finally:
             driver.close()
-
-
-class Conversation:
-    """A session of consecutive tasks in one thread."""
-
-    def __init__(
-        self,
-        driver: Driver,
-        request: RunRequest,
-        options: AgentOptions | None,
-        uploads: Sequence[Path] = (),
-    ) -> None:
-        self._driver = driver
-        self._uploads = uploads
-        self._request = request
-        self._options = options
-        self._waiting: Run | None = None
-        """The last run, if it waits for a decision."""
-
-    def say(self, message: str) -> int:
-        """Run one task in the current thread, or in a new one. Return the exit code of its run."""
-        started = self._start(replace(self._request, message=message))
-        self._uploads = ()  # the first task has sent the files
-        if self._request.key is None:
-            self._request = replace(self._request, thread=started.thread_id)
-        return self._drive(started)
-
-    def _drive(self, run: Run, *, is_known: bool = False) -> int:
-        code = self._driver.drive(run, is_known=is_known)
-        self._waiting = run if code == WAITING else None
-        return code
-
-    def hold(self) -> int:
-        """Read tasks until `exit` or the end of input. Return the exit code of the last one."""
-        import readline  # noqa: F401, PLC0415  # input() edits lines once it is imported
-
-        if self._driver.interactive:
-            self._driver.display.note(GREETING)
-        last = OK
-        while (line := self._read()) is not None:
-            match line.strip().lower():
-                case "":
-                    continue
-                case "exit" | "quit":
-                    break
-                case "clear":
-                    self._request = replace(self._request, thread=None, key=None)
-                    self._waiting = None
-                    self._driver.display.note("Started a new session.")
-                    continue
-                case "resume" | "cancel" as step if self._waiting is not None:
-                    last = self._explained(self._go_on, step, self._waiting)
-                case _:
-                    last = self._explained(self.say, line.strip())
-            if last == WAITING and not self._driver.interactive:
-                break
-            if self._waiting is not None:
-                self._driver.display.note(NEXT_STEPS, "yellow")
-        return last
-
-    def _go_on(self, step: str, run: Run) -> int:
-        """Carry out `resume` or `cancel` for the waiting run. Return the exit code."""
-        run.refresh_from_db()
-        if run.has_ended:  # another person has decided the request, or cancelled the run
-            self._waiting = None
-            self._driver.display.note(f"The run is {run.status}: {again(f'runs show {run.id}')}")
-            return OK
-        if step == "resume":
-            return self._drive(run, is_known=True)
-        cancel_run(run.id, by=self._driver.owner.username, reason=STOPPED)
-        self._waiting = None
-        self._driver.display.note("Cancelled", "yellow")
-        return INTERRUPTED
-
-    def _explained(self, step: Callable[..., int], *arguments: Any) -> int:
-        """Run a step and print its error. After an error, an interactive session continues."""
-        try:
-            return step(*arguments)
-        except (ServiceError, CliError) as error:
-            if not self._driver.interactive:
-                raise
-            self._driver.display.note(error.message, "red")
-            return FAILED
-
-    def _read(self) -> str | None:
-        try:
-            with interruptible():
-                if self._driver.interactive:
-                    return input("\n> ")
-                return sys.stdin.readline() or None
-        except (EOFError, KeyboardInterrupt):
-            return None
-
-    def _start(self, request: RunRequest) -> Run:
-        try:
-            with opened_uploads(self._uploads) as files:
-                return start_run(request, self._options, self._driver.owner, files)
-        except Conflict as error:
-            run = self._busy() if error.code == "thread_busy" else None
-            if run is None:
-                raise
-            raise CliError(
-                f"The session{f' {request.key!r}' if request.key else ''} is busy: its run "
-                f"{run.id} is {run.status}. Resume it ({again(f'runs resume {run.id}')}), "
-                f"or cancel it ({again(f'runs cancel {run.id}')})."
-            ) from None
-
-    def _busy(self) -> Run | None:
-        """Return the run of the session that has not ended, or None."""
-        request = self._request
-        of_session = {"thread__key": request.key} if request.key else {"thread": request.thread}
-        found = runs_for(self._driver.owner).filter(**of_session, status__in=ACTIVE_RUNS)
-        return found.filter(parent=None).first()

@@ -81,7 +81,7 @@ def test_an_approval_notices_a_signal_that_interrupts_no_system_call(
 def test_a_session_notices_a_signal_that_interrupts_no_system_call(
     vel: Vel, number: signal.Signals, code: int
 ) -> None:
-    terminal = Terminal(vel, *vel.script(say("Done.")))
+    terminal = Terminal(vel, *vel.script(say("Done.")), TERM="dumb")
     terminal.expect("> ")
     terminal.signal_unnoticed(number)
     assert terminal.finish() == code
@@ -134,7 +134,9 @@ def test_closing_the_terminal_at_work_cancels_the_run(vel: Vel) -> None:
 @pytest.mark.slow
 def test_after_ctrl_d_at_an_approval_the_session_offers_the_next_steps(vel: Vel) -> None:
     looks = say("", ("ls", {"path": "."}))
-    terminal = Terminal(vel, *vel.script(looks, looks, say("Done.")), "--approve", "ls")
+    terminal = Terminal(
+        vel, *vel.script(looks, looks, say("Done.")), "--approve", "ls", TERM="dumb"
+    )
     terminal.expect("> ")
     terminal.type("look\n")
     terminal.expect("Run it?")
@@ -162,12 +164,12 @@ def test_after_ctrl_d_at_an_approval_the_session_offers_the_next_steps(vel: Vel)
 def test_in_a_session_ctrl_c_cancels_the_run_and_the_session_continues(vel: Vel) -> None:
     script = vel.script(say("Thinking very hard.", delay=600.0))
     terminal = Terminal(vel, *script)
-    terminal.expect("> ")
+    terminal.expect("\x1b[?2004h")
     terminal.type("ponder\n")
     terminal.expect("thinking")
     terminal.type("\x03")
     terminal.expect("Cancelled")
-    terminal.expect("> ")
+    terminal.expect("\x1b[?2004h")
     terminal.type("exit\n")
     terminal.finish()
     (run,) = vel.runs()

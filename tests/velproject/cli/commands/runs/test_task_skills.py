@@ -106,7 +106,7 @@ def test_the_directory_skills_is_used_as_in_python(vel: Vel, place: Path) -> Non
 def test_at_a_terminal(vel: Vel, place: Path) -> None:
     write_skill(place / "one")
     flags = vel.script(say("", ("load_skill", {"name": "beans"})), say("Loaded."))
-    terminal = Terminal(vel, *flags, "--no-sandbox", "--skills", str(place / "one"))
+    terminal = Terminal(vel, *flags, "--no-sandbox", "--skills", str(place / "one"), TERM="dumb")
     terminal.expect("> ")
     terminal.type("count\n")
     terminal.expect("skill: beans (local)")

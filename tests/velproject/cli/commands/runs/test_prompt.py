@@ -1,0 +1,152 @@
+"""The prompt of an interactive session, in a real terminal that can edit lines."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.velproject.command import Terminal, Vel, say
+from velproject.cli.commands.runs.session.prompt import files_below
+
+READY = "\x1b[?2004h"
+"""The prompt turns bracketed paste on."""
+ECHO = ("--provider", "scripted", "--model", "echo")
+
+
+def prompted(vel: Vel, *flags: str) -> Terminal:
+    terminal = Terminal(vel, *(flags or ECHO))
+    terminal.expect(READY)
+    return terminal
+
+
+def messages(vel: Vel) -> list[object]:
+    rows = vel.stored("SELECT content FROM agents_message WHERE role = 'user' ORDER BY id")
+    return [row["content"] for row in rows]
+
+
+def told(text: str) -> str:
+    return f'[{{"type":"text","text":"{text}"}}]'
+
+
+def leave(terminal: Terminal) -> None:
+    terminal.type("\x04")
+    assert terminal.finish() == 0
+
+
+def test_a_backslash_alt_enter_and_a_paste_make_a_message_of_several_lines(vel: Vel) -> None:
+    terminal = prompted(vel)
+    terminal.type("one\\\rtwo\x1b\rthree\x1b[200~\nfour\x1b[201~\r")
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    leave(terminal)
+    assert messages(vel) == [told("one\\ntwo\\nthree\\nfour")]
+
+
+def test_the_history_is_kept_for_its_owner_only_and_can_be_searched(vel: Vel) -> None:
+    terminal = prompted(vel)
+    terminal.type("/model\r")
+    terminal.expect("scripted: echo")
+    terminal.expect(READY)
+    terminal.type("/cost\r")
+    terminal.expect("This session")
+    terminal.expect(READY)
+    leave(terminal)
+    (history,) = vel.data.glob("terminal-history-*")
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    history.chmod(0o644)
+    again = prompted(vel)
+    again.type("\x12mod\r")
+    again.type("\r")
+    again.expect("/model")
+    again.expect("scripted: echo")
+    again.expect(READY)
+    leave(again)
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+
+
+def test_a_link_in_the_place_of_the_history_is_not_followed(vel: Vel) -> None:
+    target = vel.data / "target"
+    target.write_text("kept")
+    (vel.data / f"terminal-history-{os.geteuid()}").symlink_to(target)
+    terminal = Terminal(vel, *ECHO)
+    terminal.expect("The history of this session is not stored")
+    terminal.expect(READY)
+    terminal.type("/cost\r")
+    terminal.expect("This session")
+    terminal.expect(READY)
+    leave(terminal)
+    assert target.read_text() == "kept"
+
+
+def test_tab_completes_commands_and_names_of_files(vel: Vel) -> None:
+    (vel.data / "weather-of-seattle.txt").touch()
+    terminal = prompted(vel)
+    terminal.type("/cos\t")
+    terminal.expect("/cos")
+    terminal.expect("t")
+    terminal.type("\r")
+    terminal.expect("This session")
+    terminal.expect(READY)
+    terminal.type("read @weather\t")
+    terminal.expect("@weather")
+    terminal.expect("-of-seattle.txt")
+    terminal.type("\r")
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    leave(terminal)
+    assert messages(vel) == [told("read @weather-of-seattle.txt")]
+
+
+def test_only_files_below_the_directory_with_visible_names_are_offered(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    (place / "dir").mkdir(parents=True)
+    (tmp_path / "outside").touch()
+    (place / "up").symlink_to(tmp_path)
+    for name in ("a.txt", "a\x1b[31m", "a\u202eb", "a b"):
+        (place / name).touch()
+    assert files_below(place, "a") == ["a.txt"]
+    assert files_below(place, "d") == ["dir/"]
+    for start in ("../", "up/", "/", "no/", "\0/"):
+        assert files_below(place, start) == []
+
+
+def test_ctrl_c_clears_the_line_and_leaves_if_it_comes_twice(vel: Vel) -> None:
+    terminal = prompted(vel)
+    terminal.type("a task that is never sent\x03")
+    terminal.type("\x03")
+    terminal.expect("Press Ctrl-C again")
+    terminal.type("\x03")
+    assert terminal.finish() == 0
+    assert vel.runs() == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_the_prompt_and_restores_the_terminal(
+    vel: Vel, number: signal.Signals, code: int
+) -> None:
+    terminal = prompted(vel)
+    terminal.signal(number)
+    assert terminal.finish() == code
+    assert terminal.shown.rindex("\x1b[?2004l") > terminal.shown.rindex("\x1b[?2004h")
+
+
+def test_the_status_line_shows_no_escape_sequence_of_a_models_name(vel: Vel) -> None:
+    terminal = prompted(vel, "--provider", "scripted", "--model", "\x1b]0;title\x07[bold]")
+    terminal.expect("scripted: \\x1b]0;title\\x07[bold]")
+    leave(terminal)
+    assert "\x1b]0;title" not in terminal.shown
+
+
+def test_a_simple_terminal_gets_a_plain_prompt(vel: Vel) -> None:
+    for environment in ({"TERM": "dumb"}, {"NO_COLOR": "1"}):
+        terminal = Terminal(vel, *vel.script(say("Done.")), **environment)  # type: ignore[arg-type]
+        terminal.expect("\n> ")
+        assert "\x1b[?2004h" not in terminal.shown
+        terminal.type("\x04")
+        assert terminal.finish() == 0

@@ -1,0 +1,70 @@
+"""A session of consecutive tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from agents.doors.cli.boot import again
+from agents.doors.cli.errors import WAITING, CliError
+from agents.models import Run
+from agents.selectors.visible import runs_for
+from agents.services.errors import Conflict
+from agents.services.runs.start import RunRequest
+from agents.states import ACTIVE_RUNS
+from velproject.cli.commands.runs.drive import Driver
+from velproject.cli.commands.runs.task_flags import AgentOptions, opened_uploads, start_run
+
+
+class Conversation:
+    """A session of consecutive tasks in one thread."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        request: RunRequest,
+        options: AgentOptions | None,
+        uploads: Sequence[Path] = (),
+    ) -> None:
+        self.driver = driver
+        self._uploads = uploads
+        self.request = request
+        self.options = options
+        self.waiting: Run | None = None
+        """The last run, if it waits for a decision."""
+
+    def say(self, message: str) -> int:
+        """Run one task in the current thread, or in a new one. Return the exit code of its run."""
+        started = self._start(replace(self.request, message=message))
+        self._uploads = ()  # the first task has sent the files
+        if self.request.key is None:
+            self.request = replace(self.request, thread=started.thread_id)
+        return self.drive(started)
+
+    def drive(self, run: Run, *, is_known: bool = False) -> int:
+        """Execute a run of the session. Return its exit code."""
+        code = self.driver.drive(run, is_known=is_known)
+        self.waiting = run if code == WAITING else None
+        return code
+
+    def active_run(self) -> Run | None:
+        """Return the run of the session that has not ended, or None."""
+        request = self.request
+        of_session = {"thread__key": request.key} if request.key else {"thread": request.thread}
+        found = runs_for(self.driver.owner).filter(**of_session, status__in=ACTIVE_RUNS)
+        return found.filter(parent=None).first()
+
+    def _start(self, request: RunRequest) -> Run:
+        try:
+            with opened_uploads(self._uploads) as files:
+                return start_run(request, self.options, self.driver.owner, files)
+        except Conflict as error:
+            run = self.active_run() if error.code == "thread_busy" else None
+            if run is None:
+                raise
+            raise CliError(
+                f"The session{f' {request.key!r}' if request.key else ''} is busy: its run "
+                f"{run.id} is {run.status}. Resume it ({again(f'runs resume {run.id}')}), "
+                f"or cancel it ({again(f'runs cancel {run.id}')})."
+            ) from None

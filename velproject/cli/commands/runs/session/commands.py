@@ -1,0 +1,211 @@
+"""The slash commands of a session, without those of features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import cast
+
+from django.db.models import Q
+from rich.console import Console
+
+from agents.doors.cli.errors import OK, CliError
+from agents.doors.cli.questions import confirm
+from agents.doors.cli.slash_commands import Session, SlashCommand
+from agents.doors.cli.terminal import one_line
+from agents.kernel.features import collect
+from agents.middleware.registry import toolset_for
+from agents.models import Agent, Run, WorkspaceSnapshot
+from agents.selectors.queue import pending_for
+from agents.selectors.visible import agents_for, counted_runs_for, runs_for, threads_for
+from agents.services.agent_definitions.actions import build_spec, default_model, default_provider
+from agents.services.errors import NotFound
+from agents.services.files.restoring import restore_workspace
+from velproject.cli.commands.runs.option_checks import check_options, unknown_agent
+from velproject.cli.commands.runs.option_values import PROVIDERS
+from velproject.cli.commands.runs.session.state import InteractiveSession
+from velproject.cli.commands.runs.task_flags import AgentOptions
+
+SHOWN_SESSIONS = 10
+MICRO = 1_000_000
+
+
+def all_commands() -> dict[str, SlashCommand]:
+    """Return the commands by name, also those of the installed features."""
+    found = [*OWN, *(command for _, command in collect("cli", "SLASH_COMMANDS", skip_broken=True))]
+    return {command.name: command for command in sorted(found, key=lambda each: each.name)}
+
+
+def run(session: InteractiveSession, line: str) -> int:
+    """Run the command in `line`. Raises `CliError` for an unknown one: it is no message."""
+    name, _, rest = line.partition(" ")
+    command = all_commands().get(name.lower())
+    if command is None:
+        raise CliError(
+            f"There is no command {one_line(name, 40)}. /help lists the commands. "
+            "A task that begins with a slash needs two: //."
+        )
+    command.run(session, rest.strip())
+    return OK
+
+
+def _of(code: Callable[[InteractiveSession, str], None]) -> Callable[[Session, str], None]:
+    """Return the code of a command that needs more than the features' `Session`."""
+    return cast("Callable[[Session, str], None]", code)
+
+
+def _help(session: InteractiveSession, rest: str) -> None:
+    rows = [(f"{each.name} {each.usage}".strip(), each.help) for each in all_commands().values()]
+    rows.append(("//TEXT", "Send a task that begins with a slash."))
+    width = max(len(head) for head, _ in rows)
+    session.say("\n".join(f"{head:<{width}}  {text}" for head, text in rows))
+
+
+def _clear(session: InteractiveSession, rest: str) -> None:
+    session.clear()
+
+
+def _exit(session: InteractiveSession, rest: str) -> None:
+    session.end()
+
+
+def _model(session: InteractiveSession, rest: str) -> None:
+    options = session.conversation.options
+    if not rest:
+        provider, model = model_of(session)
+        session.say(f"{provider}: {model}")
+        return
+    if options is None:
+        raise CliError(f"The agent {session.agent!r} has its own model: change it in the agent.")
+    provider, colon, model = rest.partition(":")
+    if not colon or provider not in PROVIDERS:
+        provider, model = options["provider"] or "", rest
+    if not model:
+        raise CliError("Expected the name of a model, such as /model openai:gpt-6.2-sol.")
+    changed = cast(AgentOptions, {**options, "provider": provider or None, "model": model})
+    check_options(changed)
+    session.conversation.options = changed
+    session.say(f"The next task uses {provider or default_provider()}: {model}")
+
+
+def model_of(session: InteractiveSession) -> tuple[str, str]:
+    """Return the provider and the model of the next task."""
+    options = session.conversation.options
+    if options is not None:
+        given = options["provider"], options["model"]
+    else:
+        agent = Agent.objects.get(slug=session.agent)
+        given = agent.provider, agent.model
+    provider = given[0] or default_provider()
+    return provider, given[1] or default_model(provider)
+
+
+def _agent(session: InteractiveSession, rest: str) -> None:
+    agents = agents_for(session.owner).order_by("slug")
+    if not rest:
+        lines = [
+            f"{'*' if slug == session.agent else ' '} {one_line(slug, 60)}  {one_line(name, 60)}"
+            for slug, name in agents.values_list("slug", "name")[:100]
+        ]
+        session.say("\n".join(lines) or "No agents. Create one: `vel agents new TEMPLATE`")
+        return
+    if not agents.filter(slug=rest).exists():
+        raise NotFound(unknown_agent(rest, session.owner))
+    session.use_agent(rest)
+    session.say(f"Started a new session with the agent {rest}.")
+
+
+def _resume(session: InteractiveSession, rest: str) -> None:
+    rows = list(threads_for(session.owner).order_by("-created_at")[:SHOWN_SESSIONS])
+    if not rest:
+        if not rows:
+            raise CliError("There are no sessions yet.")
+        for number, row in enumerate(rows, 1):
+            mark = "*" if row.pk == session.thread else " "
+            title = one_line(row.title or "(no title)", 80)
+            session.say(f"{mark} {number:>2}  {row.created_at:%Y-%m-%d %H:%M}  {title}")
+        session.say("/resume NUMBER continues one of them.", "dim")
+        return
+    if not (rest.isascii() and rest.isdecimal() and 0 < int(rest[:9]) <= len(rows)):
+        raise CliError(f"Expected a number from 1 to {len(rows)}: /resume shows the sessions.")
+    chosen = rows[int(rest) - 1]
+    session.use_thread(chosen.pk)
+    session.say(f"Continued: {one_line(chosen.title or chosen.pk, 80)}")
+
+
+def _cost(session: InteractiveSession, rest: str) -> None:
+    tokens, cost, known = usage_of(session)
+    price = f"${cost:.4f}" if known else f"at least ${cost:.4f}; some prices are unknown"
+    session.say(f"This session: {tokens:,} tokens, {price}")
+
+
+def usage_of(session: InteractiveSession) -> tuple[int, Decimal, bool]:
+    """Return tokens and dollars of the session, with its subagents, and if all are known."""
+    if session.thread is None:
+        return 0, Decimal(0), True
+    family = Q(thread=session.thread) | Q(thread__root=session.thread)
+    clocks = [
+        row.clock for row in counted_runs_for(session.owner).filter(family).select_related("clock")
+    ]
+    return (
+        sum(clock.total_tokens for clock in clocks),
+        Decimal(sum(clock.cost_microusd for clock in clocks)) / MICRO,
+        all(clock.cost_known for clock in clocks),
+    )
+
+
+def status(session: InteractiveSession) -> str:
+    """Return the model, the cost and the number of pending requests, as one line."""
+    provider, model = model_of(session)
+    tokens, cost, known = usage_of(session)
+    parts = [one_line(f"{provider}: {model}", 60), f"{tokens:,} tokens"]
+    parts.append(f"${cost:.4f}" if known else f"over ${cost:.4f}")
+    if waiting := pending_for(session.owner).count():
+        parts.append(f"{waiting} pending {'request' if waiting == 1 else 'requests'}: /approvals")
+    return " · ".join(parts)
+
+
+def _tools(session: InteractiveSession, rest: str) -> None:
+    row = Agent.objects.filter(slug=session.agent).first()
+    if row is None:
+        raise CliError("The agent of the command line has its tools after the first task.")
+    for tool in toolset_for(build_spec(row)).tools.values():
+        session.say(f"{tool.name}  {one_line(tool.description, 90)}")
+
+
+def _undo(session: InteractiveSession, rest: str) -> None:
+    thread = session.stored_thread()
+    last = last_run(session, thread.pk)
+    step = WorkspaceSnapshot.objects.filter(thread=thread, run=last).order_by("pk").first()
+    if step is None or not step.base:
+        raise CliError("The last task changed no files that Vel can restore.")
+    question = "Restore the files as they were before the last task, also without your changes?"
+    if not confirm(question, Console(stderr=True, markup=False, highlight=False, emoji=False)):
+        session.say("Nothing changed.")
+        return
+    done = restore_workspace(thread, step.base, by=session.owner)
+    session.say("Restored the files. The conversation stays.")
+    if done.failed:
+        session.say(f"{len(done.failed)} files could not be restored.", "red")
+
+
+def last_run(session: InteractiveSession, thread: str) -> Run:
+    """Return the newest run of the thread. Raises `CliError` if it has none."""
+    row = runs_for(session.owner).filter(thread=thread, parent=None).order_by("-number").first()
+    if row is None:
+        raise CliError("This session has no task yet.")
+    return row
+
+
+OWN = (
+    SlashCommand("/help", "", "Show these commands.", _of(_help)),
+    SlashCommand("/clear", "", "Start a new session.", _of(_clear)),
+    SlashCommand("/exit", "", "End the session.", _of(_exit)),
+    SlashCommand("/quit", "", "End the session.", _of(_exit)),
+    SlashCommand("/model", "[NAME]", "Show the model, or use another one.", _of(_model)),
+    SlashCommand("/agent", "[SLUG]", "List the agents, or use another one.", _of(_agent)),
+    SlashCommand("/resume", "[NUMBER]", "List sessions, or continue one.", _of(_resume)),
+    SlashCommand("/cost", "", "Show tokens and cost of the session.", _of(_cost)),
+    SlashCommand("/tools", "", "List the tools of the agent.", _of(_tools)),
+    SlashCommand("/undo", "", "Restore the files from before the last task.", _of(_undo)),
+)

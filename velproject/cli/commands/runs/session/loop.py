@@ -1,0 +1,151 @@
+"""Read tasks and commands of a person, one after the other."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agents.doors.cli.boot import again
+from agents.doors.cli.errors import FAILED, INTERRUPTED, OK, WAITING, CliError
+from agents.doors.cli.prompting import interruptible
+from agents.kernel.lazy_modules import lazy_modules
+from agents.models import Run
+from agents.services.errors import ServiceError
+from agents.services.runs.control import cancel_run
+from agents.settings import DataSettings
+from velproject.cli.commands.runs.conversation import Conversation
+from velproject.cli.commands.runs.follow import STOPPED
+from velproject.cli.commands.runs.session import commands
+from velproject.cli.commands.runs.session.state import InteractiveSession
+
+if TYPE_CHECKING:
+    from velproject.cli.commands.runs.session.prompt import Prompt
+
+with lazy_modules:
+    from velproject.cli.commands.runs.session import (
+        prompt,  # 0.1 s, which only terminals need
+        screen,
+    )
+
+GREETING = "Type a task for the agent. `exit` ends the session, `clear` starts a new one."
+NEXT_STEPS = (
+    "Type `resume` to decide, `cancel` to cancel the run, or `clear` to start a new session."
+)
+
+
+def hold(conversation: Conversation) -> int:
+    """Hold a session. Return the exit code of its last task."""
+    return _Loop(conversation).hold()
+
+
+def is_capable() -> bool:
+    """Return whether the terminal can edit lines and show colors, and the person wants them."""
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return (
+        all(stream.isatty() for stream in streams)
+        and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+        and not os.environ.get("NO_COLOR")
+    )
+
+
+class _Loop:
+    """Reads lines of a person, or of a pipe.
+
+    From a pipe, each line is a task: slash commands exist only at a terminal.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._driver = conversation.driver
+        self._state = InteractiveSession(conversation)
+        self._prompt: Prompt | None = None
+
+    def hold(self) -> int:
+        """Read lines until `exit` or the end of input. Return the exit code of the last task."""
+        driver, conversation = self._driver, self._conversation
+        if driver.interactive:
+            self._prepare()
+            driver.display.note(GREETING)
+        last = OK
+        while not self._state.has_ended and (line := self._read()) is not None:
+            if (text := line.strip()) == "":
+                continue
+            last = self._take(text, last)
+            if last == WAITING and not driver.interactive:
+                break
+            if conversation.waiting is not None and not self._state.has_ended:
+                driver.display.note(NEXT_STEPS, "yellow")
+        return last
+
+    def _prepare(self) -> None:
+        """Create the prompt, or let `input` edit lines in a simple terminal."""
+        if not is_capable():
+            import readline  # noqa: F401, PLC0415  # input() edits lines once it is imported
+
+            return
+        self._driver.display = screen.SessionDisplay()
+        directory = self._conversation.request.workspace_path
+        self._prompt = prompt.Prompt(
+            history=DataSettings.now().DATA_DIR / f"terminal-history-{os.geteuid()}",
+            directory=Path(directory) if directory else Path.cwd(),
+            commands={each.name: each.help for each in commands.all_commands().values()},
+            status=lambda: commands.status(self._state),
+            warn=lambda text: self._driver.display.note(text, "yellow"),
+        )
+
+    def _take(self, text: str, last: int) -> int:
+        """Carry out one line. Return the exit code of the last task."""
+        waiting = self._conversation.waiting
+        match text.lower():
+            case "exit" | "quit":
+                self._state.end()
+            case "clear":
+                self._state.clear()
+            case "resume" | "cancel" as step if waiting is not None:
+                return self._explained(self._go_on, step, waiting)
+            case _ if text.startswith("/") and self._driver.interactive:
+                if not text.startswith("//"):
+                    self._explained(commands.run, self._state, text)
+                    return last
+                return self._explained(self._conversation.say, text[1:])
+            case _:
+                return self._explained(self._conversation.say, text)
+        return last
+
+    def _go_on(self, step: str, run: Run) -> int:
+        """Carry out `resume` or `cancel` for the waiting run. Return the exit code."""
+        run.refresh_from_db()
+        if run.has_ended:  # another person has decided the request, or cancelled the run
+            self._conversation.waiting = None
+            self._driver.display.note(f"The run is {run.status}: {again(f'runs show {run.id}')}")
+            return OK
+        if step == "resume":
+            return self._conversation.drive(run, is_known=True)
+        cancel_run(run.id, by=self._driver.owner.username, reason=STOPPED)
+        self._conversation.waiting = None
+        self._driver.display.note("Cancelled", "yellow")
+        return INTERRUPTED
+
+    def _explained(self, step: Callable[..., int], *arguments: Any) -> int:
+        """Run a step and print its error. After an error, an interactive session continues."""
+        try:
+            return step(*arguments)
+        except (ServiceError, CliError) as error:
+            if not self._driver.interactive:
+                raise
+            self._driver.display.note(error.message, "red")
+            return FAILED
+
+    def _read(self) -> str | None:
+        if self._prompt is not None:
+            return self._prompt.read()
+        try:
+            with interruptible():
+                if self._driver.interactive:
+                    return input("\n> ")
+                return sys.stdin.readline() or None
+        except (EOFError, KeyboardInterrupt):
+            return None

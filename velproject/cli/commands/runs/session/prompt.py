@@ -1,0 +1,194 @@
+"""The prompt of a session at a terminal: history, completion and several lines."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import has_focus
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from agents.doors.cli.errors import Signalled
+from agents.doors.cli.terminal import one_line, visible
+
+MOST_FILES = 1000
+"""The most entries of a directory that completion looks at."""
+AGAIN = "Press Ctrl-C again to leave."
+
+
+class Prompt:
+    """Reads tasks and commands.
+
+    Args:
+        history: The file with earlier lines. It is created for its owner only.
+        directory: The directory whose files complete a name after `@`.
+        commands: The slash commands, each with its help.
+        status: Returns the text of the status line, before each line.
+        warn: Prints a warning, if the history cannot be stored.
+    """
+
+    def __init__(
+        self,
+        *,
+        history: Path,
+        directory: Path,
+        commands: Mapping[str, str],
+        status: Callable[[], str],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._status = status
+        self._shown_status = ""
+        self._leaves = False
+        output = create_output(stdout=sys.stdout)
+        if isinstance(output, Vt100_Output):
+            # Some terminals do not report the position of the cursor.
+            output.enable_cpr = False
+        self._session: PromptSession[str] = PromptSession(
+            multiline=True,
+            prompt_continuation="  ",
+            history=_stored_history(history, warn),
+            completer=_Completer(directory, commands),
+            complete_while_typing=False,
+            key_bindings=self._keys(),
+            output=output,
+        )
+        self._session.default_buffer.on_text_changed += lambda _: self._stay()
+
+    def read(self) -> str | None:
+        """Return the next line, or None at the end. Raises `Signalled`."""
+        self._stay()
+        self._shown_status = visible(self._status())
+        try:
+            return asyncio.run(self._read())
+        except (EOFError, KeyboardInterrupt):
+            return None
+
+    async def _read(self) -> str:
+        loop = asyncio.get_running_loop()
+        numbers = [
+            number
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+            if signal.getsignal(number) != signal.SIG_IGN
+        ]
+        for number in numbers:
+            loop.add_signal_handler(number, self._end, number)
+        try:
+            print()
+            return await self._session.prompt_async(self._message, handle_sigint=False)
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+    def _end(self, number: int) -> None:
+        app = self._session.app
+        error = EOFError() if number == signal.SIGINT else Signalled(number)
+        if app.is_running and app.future is not None and not app.future.done():
+            app.exit(exception=error)
+
+    def _message(self) -> StyleAndTextTuples:
+        # A toolbar at the bottom needs the position of the cursor.
+        line = AGAIN if self._leaves else self._shown_status
+        return [("fg:ansibrightblack", line), ("", "\n> ")]
+
+    def _stay(self) -> None:
+        self._leaves = False
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        at_prompt = has_focus(DEFAULT_BUFFER)
+
+        @keys.add("enter", filter=at_prompt)
+        @keys.add("c-j", filter=at_prompt)
+        def _(event: KeyPressEvent) -> None:
+            buffer = event.current_buffer
+            if buffer.complete_state is not None and buffer.complete_state.current_completion:
+                buffer.complete_state = None
+            elif buffer.document.is_cursor_at_the_end and buffer.text.endswith("\\"):
+                buffer.delete_before_cursor()
+                buffer.insert_text("\n")
+            else:
+                buffer.validate_and_handle()
+
+        @keys.add("escape", "enter", filter=at_prompt)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @keys.add("c-c", filter=at_prompt)
+        def _(event: KeyPressEvent) -> None:
+            if event.current_buffer.text:
+                event.current_buffer.reset()
+            elif self._leaves:
+                event.app.exit(exception=EOFError())
+            else:
+                self._leaves = True
+
+        return keys
+
+
+def _stored_history(path: Path, warn: Callable[[str], None]) -> History:
+    """Return the history in the file at `path`, which only its owner can read."""
+    try:
+        opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(opened, 0o600)
+        finally:
+            os.close(opened)
+    except OSError as error:
+        warn(f"The history of this session is not stored: {path}: {error.strerror}.")
+        return InMemoryHistory()
+    return FileHistory(path)
+
+
+class _Completer(Completer):
+    """Completes slash commands, and names of files after `@`."""
+
+    def __init__(self, directory: Path, commands: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._commands = commands
+
+    def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
+        before = document.text_before_cursor
+        word = before.rpartition("\n")[2].rpartition(" ")[2]
+        if before == word and word.startswith("/"):
+            for name, text in self._commands.items():
+                if name.startswith(word):
+                    yield Completion(name, -len(word), display_meta=text)
+        elif word.startswith("@"):
+            for path in files_below(self._directory, word[1:]):
+                yield Completion(f"@{path}", -len(word))
+
+
+def files_below(directory: Path, start: str) -> list[str]:
+    """Return the relative paths that begin with `start`, directories with a slash at the end.
+
+    Names with spaces or hidden characters, and paths outside `directory`, are not offered.
+    """
+    if start.startswith("/"):
+        return []
+    folder, slash, name = start.rpartition("/")
+    place = directory / folder
+    try:
+        if not place.resolve().is_relative_to(directory.resolve()):
+            return []
+        with os.scandir(place) as entries:
+            found = [
+                f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}"
+                for entry in islice(entries, MOST_FILES)
+                if entry.name.startswith(name) and one_line(entry.name, 1000) == entry.name
+            ]
+    except (OSError, ValueError):  # no such directory, or a NUL in the path
+        return []
+    return sorted(path for path in found if " " not in path)
