@@ -9,10 +9,10 @@ skill = registry.find_skill("who has to approve a purchase of 12,000?")
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from agents.kernel.lazy_modules import lazy_modules
 from sandbox.errors import SetupError
@@ -115,13 +115,21 @@ class SkillRegistry:
         """Return all skills by name."""
         return dict(self._skills)
 
-    def register(self, skill: Skill) -> None:
+    def register(self, skill: Skill | Mapping[str, Any]) -> None:
         """Add a skill, or replace the skill of the same name.
 
-        Raises `InvalidSkill` if the name has no letters or digits.
+        Args:
+            skill: A `Skill`, or a dictionary with the fields of one.
+
+        Raises `InvalidSkill` if the name has no letters or digits, and `SetupError` that names a
+        wrong field of a dictionary.
         """
+        if isinstance(skill, Mapping):
+            skill = _skill_of(skill)
         if not isinstance(skill, Skill):
-            raise InvalidSkill(f"skill must be a Skill, got {skill!r:.80}.")
+            raise InvalidSkill(
+                f"skill must be a Skill or a dictionary of its fields, got {skill!r:.80}."
+            )
         name = normalise_name(skill.name)
         if not name:
             raise InvalidSkill(f"{skill.name!r} is not a name for a skill: use letters and digits.")
@@ -255,6 +263,21 @@ def load_skills_from_directory(path: str | Path) -> Skills:
     []
     """
     return load_skills(_directory("path", path))[0]
+
+
+def _skill_of(given: Mapping[str, Any]) -> Skill:
+    """Return the skill with the given fields. Raises `SetupError` that names a wrong field."""
+    known = {field.name: field.default is MISSING for field in fields(Skill)}
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise SetupError(f"skill has no field {unknown[0]!r:.80}. Its fields: {', '.join(known)}.")
+    missing = [name for name, required in known.items() if required and name not in given]
+    if missing:
+        raise SetupError(f"skill: the field {missing[0]!r} is missing.")
+    try:
+        return Skill(**given)
+    except InvalidSkill as problem:
+        raise SetupError(f"skill: {problem}") from None
 
 
 def _directory(argument: str, given: object) -> Path:

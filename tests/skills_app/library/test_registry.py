@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
+from sandbox.errors import SetupError
 from skills_app.library.pinned import requiring
 from skills_app.library.problems import InvalidSkill
 from skills_app.library.registry import (
@@ -255,3 +256,25 @@ def test_a_skill_that_cannot_be_loaded_is_in_the_log(
     caplog.clear()
     SkillRegistry([tmp_path / "nowhere"], include_builtin=False)
     assert "nowhere" in caplog.text
+
+
+def test_a_dictionary_of_the_fields_of_a_skill_is_registered() -> None:
+    made = SkillRegistry(include_builtin=False)
+    made.register({"name": "Sql", "description": "Writes queries.", "tags": ["data"]})
+    assert made.get("sql") == Skill("sql", "Writes queries.", tags=("data",))
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"name": "a", "description": "b", "colour": "red"}, "'colour'"),
+        ({"name": "a"}, "'description' is missing"),
+        ({"name": "a", "description": "b", "priority": "high"}, "priority must be a whole number"),
+        ({"name": "a", "description": "b", 5: "c"}, "no field 5"),
+    ],
+)
+def test_a_wrong_field_of_a_dictionary_is_named(fields: dict[str, object], field: str) -> None:
+    made = SkillRegistry(include_builtin=False)
+    with pytest.raises(SetupError, match=field):
+        made.register(fields)
+    assert made.list() == []
