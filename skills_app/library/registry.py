@@ -141,6 +141,7 @@ class SkillRegistry:
 
         "PDF Processing" finds `pdf-processing`.
         """
+        _check_text("name", name)
         return self._skills.get(name) or self._skills.get(normalise_name(name))
 
     def list_skills(self) -> list[Listed]:
@@ -175,6 +176,7 @@ class SkillRegistry:
         An empty query matches all. Skills whose name, description or tag contains the exact query
         are always included.
         """
+        _check_text("query", query)
         text = fold(query).strip()
         if not text:
             return self._on()
@@ -189,6 +191,8 @@ class SkillRegistry:
 
     def find_skill(self, query: str, threshold: float = THRESHOLD) -> Skill | None:
         """Return the skill that matches `query` best, None if none has the score `threshold`."""
+        if not isinstance(threshold, int | float) or isinstance(threshold, bool):
+            raise SetupError(f"threshold must be a number, got {threshold!r:.80}.")
         ranked = self._ranked(query)
         if not ranked or ranked[0].score < threshold or not ranked[0].score:
             return None
@@ -196,11 +200,13 @@ class SkillRegistry:
 
     def find_skills_by_tag(self, tag: str) -> Skills:
         """Return the enabled skills with the tag `tag`, in any case."""
+        _check_text("tag", tag)
         wanted = tag.strip().casefold()
         return [s for s in self._on() if wanted in (have.strip().casefold() for have in s.tags)]
 
     def match_triggers(self, text: str) -> Skills:
         """Return the enabled skills with a trigger in `text`, by priority, then by name."""
+        _check_text("text", text)
         message = Message.of(text)
         found = [skill for skill in self._on() if matching(skill.triggers, message) is not None]
         return sorted(found, key=lambda skill: (-skill.priority, skill.name))
@@ -246,6 +252,7 @@ class SkillRegistry:
         return [skill for skill in self._skills.values() if skill.enabled]
 
     def _ranked(self, query: str) -> Sequence[Match]:
+        _check_text("query", query)
         documents: Sequence[SkillDocument] = [skill.document for skill in self._on()]
         return rank(query, documents, self._kept)
 
@@ -284,6 +291,11 @@ def _directory(argument: str, given: object) -> Path:
     if not isinstance(given, str | Path) or not str(given):
         raise SetupError(f"{argument}: {given!r:.80} is not the path of a directory.")
     return Path(given)
+
+
+def _check_text(argument: str, given: object) -> None:
+    if not isinstance(given, str):
+        raise SetupError(f"{argument} must be a text, got {given!r:.80}.")
 
 
 def _has(skill: Skill, text: str) -> bool:

@@ -278,3 +278,29 @@ def test_a_wrong_field_of_a_dictionary_is_named(fields: dict[str, object], field
     with pytest.raises(SetupError, match=field):
         made.register(fields)
     assert made.list() == []
+
+
+@pytest.mark.parametrize(
+    ("method", "argument"),
+    [
+        ("find_skill", "query"),
+        ("search", "query"),
+        ("scores", "query"),
+        ("get", "name"),
+        ("activate", "name"),
+        ("deactivate", "name"),
+        ("find_skills_by_tag", "tag"),
+        ("match_triggers", "text"),
+    ],
+)
+@pytest.mark.parametrize("value", [None, 5, b"sql"])
+def test_a_value_that_is_no_text_is_refused_with_the_name_of_the_argument(
+    method: str, argument: str, value: object
+) -> None:
+    with pytest.raises(SetupError, match=f"^{argument} must be a text, got "):
+        getattr(registry(SQL), method)(value)
+
+
+def test_a_threshold_that_is_no_number_is_refused() -> None:
+    with pytest.raises(SetupError, match="threshold must be a number, got 'high'"):
+        registry(SQL).find_skill("sql", "high")  # type: ignore[arg-type]
