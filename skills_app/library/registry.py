@@ -51,8 +51,8 @@ class SkillRegistry:
 
     A skill from a directory replaces a built-in one with the same name. If two directories have a
     skill with the same name, the first one is used. `register` replaces any skill. `problems` has
-    the reasons why skills were not loaded. A skill with `enabled: false` is listed, but not found,
-    suggested or activated.
+    the reasons why skills were not loaded, and warnings for values that are not used as written. A
+    skill with `enabled: false` is listed, but not found, suggested or activated.
 
     Args:
         cache_dir: An existing directory, mode 0700, where a search over more than 40 skills keeps
@@ -91,7 +91,8 @@ class SkillRegistry:
     def load_from_directory(self, path: str | Path) -> Skills:
         """Load the skills in the directory `path` and return them.
 
-        `problems` and the log have the reasons for skills that were left out.
+        `problems` and the log have the reasons for skills that were left out. `problems` also has
+        warnings for values that are not used as they were written.
         """
         skills, problems = load_skills(_directory("path", path))
         self.problems += problems

@@ -304,3 +304,34 @@ def test_a_value_that_is_no_text_is_refused_with_the_name_of_the_argument(
 def test_a_threshold_that_is_no_number_is_refused() -> None:
     with pytest.raises(SetupError, match="threshold must be a number, got 'high'"):
         registry(SQL).find_skill("sql", "high")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("field", "code", "part"),
+    [
+        ("priority: high", "priority", "priority is not a whole number"),
+        ("priority: 3.7", "priority", "priority is not a whole number"),
+        ("triggers: [ship, 5]", "triggers", "The trigger 5 is not a text"),
+        ("triggers: 5", "triggers", "The trigger 5 is not a text"),
+        ("triggers: [no]", "triggers", "The trigger no is not a text"),
+        ("tags: {a: b}", "tags", "tags is not a list of texts"),
+    ],
+)
+def test_a_value_that_is_not_used_as_written_is_a_problem(
+    tmp_path: Path, field: str, code: str, part: str
+) -> None:
+    write_skill(tmp_path, "ship", text=f"---\nname: ship\ndescription: d\n{field}\n---\nBody\n")
+    made = SkillRegistry([tmp_path], include_builtin=False)
+    (problem,) = made.problems
+    assert (problem.severity, problem.code) == ("warning", code)
+    assert part in problem.message
+    assert problem.path == str(tmp_path / "ship" / "SKILL.md")
+    assert names(made.list()) == ["ship"]
+
+
+def test_values_that_are_used_as_written_are_no_problem(tmp_path: Path) -> None:
+    head = "name: ship\ndescription: d\npriority: 3\ntriggers: [a, '5', \"no\"]\ntags: [b]"
+    write_skill(tmp_path, "ship", text=f"---\n{head}\n---\nBody\n")
+    made = SkillRegistry([tmp_path], include_builtin=False)
+    assert made.problems == []
+    assert made.list()[0].triggers == ("a", "5", "no")
