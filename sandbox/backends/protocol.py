@@ -65,10 +65,14 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
-    """A regular file, open for reading at its start: a context manager."""
+    """A regular file, open for reading at its start: a context manager.
+
+    `commands` says whether commands can reach the file, so that errors do not advise them in vain.
+    """
 
     stream: BufferedIOBase
     stat: FileStat
+    commands: bool = True
 
     def __enter__(self) -> OpenedFile:
         return self

@@ -2,31 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from sandbox.backends.limits import WalkLimit
 from sandbox.backends.names import NOTE, meant
 from sandbox.backends.protocol import Entry, Result
-from sandbox.errors import FileChanged, FileError, FileTooLarge, InvalidRequest
+from sandbox.errors import FileChanged, FileError, FileTooLarge, InvalidRequest, SetupError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def reports_errors(tool: Callable[P, Result]) -> Callable[P, Result]:
-    """Make `tool` return a FileError as its result, so that the model can read it and continue."""
+    """Make `tool` return a FileError as its result, so that the model can read it and continue.
+
+    An argument of another type than the parameter raises SetupError that names it.
+    """
+    signature = inspect.signature(tool)
+    # All six tools are in modules with `from __future__ import annotations`: these are texts.
+    expected = {
+        name: _TYPES[parameter.annotation]
+        for name, parameter in signature.parameters.items()
+        if name != "self"
+    }
 
     @wraps(tool)
     def reporting(*args: P.args, **kwargs: P.kwargs) -> Result:
+        _check_types(expected, signature.bind(*args, **kwargs).arguments)
         try:
             return tool(*args, **kwargs)
         except FileError as error:
             return {"error": str(error)}
 
     return reporting
+
+
+_TYPES: Mapping[str, tuple[Any, str]] = {
+    "str": (str, "a text"),
+    "str | None": (str | None, "a text or None"),
+    "int": (int, "a whole number"),
+    "bool": (bool, "True or False"),
+}
+"""The types of the tools' parameters, and their names in messages."""
+
+
+def _check_types(expected: Mapping[str, tuple[Any, str]], given: Mapping[str, Any]) -> None:
+    """Raise SetupError, which names the argument, unless all arguments have the expected type."""
+    for name, (kind, text) in expected.items():
+        value = given.get(name)
+        if name in given and (
+            not isinstance(value, kind) or (kind is int and isinstance(value, bool))
+        ):
+            raise SetupError(f"{name} must be {text}, got {value!r:.80}.")
 
 
 @contextmanager

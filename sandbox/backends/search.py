@@ -79,7 +79,8 @@ class Grep:
         found: list[Match] = []
         if not _is_directory(backend, start):
             with backend.open_file(start) as opened:
-                require_not_binary(opened.stream.read(_SAMPLE), opened.stat.size)
+                sample = opened.stream.read(_SAMPLE)
+                require_not_binary(sample, opened.stat.size, commands=opened.commands)
                 self._search(opened, start, found)
             return found
         wanted = None if include is None else _include_pattern(_below(include, start))

@@ -188,7 +188,7 @@ class StateFilesystemBackend(FileTools):
         path = self.resolve(path)
         info, data = self.store.info(path), self._content(path)
         if info is not None and data is not None:
-            return OpenedFile(BytesIO(data), _file_stat(info, data))
+            return OpenedFile(BytesIO(data), _file_stat(info, data), commands=False)
         if self._is_directory(path):
             raise IsDirectory("a directory. List it with ls.", path)
         self._require_directories_above(path)

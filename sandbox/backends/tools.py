@@ -99,7 +99,13 @@ class FileTools(ABC):
         path = self.resolve(path)
         with self.open_file(path) as opened, located(path):
             window = read_window(
-                opened.stream, opened.stat.size, offset, limit, self.limits, line_offset
+                opened.stream,
+                opened.stat.size,
+                offset,
+                limit,
+                self.limits,
+                line_offset,
+                commands=opened.commands,
             )
         result: Result = {
             "path": path,
@@ -152,15 +158,15 @@ class FileTools(ABC):
         with self._lock, located(path):
             with self.open_file(path) as opened:
                 if opened.stat.size > self.limits.edit:
+                    advice = "Use a command." if opened.commands else "Write smaller files."
                     raise FileTooLarge(
-                        f"{opened.stat.size} bytes; edit_file takes {self.limits.edit}. "
-                        "Use a command."
+                        f"{opened.stat.size} bytes; edit_file takes {self.limits.edit}. {advice}"
                     )
                 data = opened.stream.read(self.limits.edit + 1)
-                version = opened.stat.version
+                version, commands = opened.stat.version, opened.commands
             if expected_hash is not None and hashlib.sha256(data).hexdigest() != expected_hash:
                 raise changed(path)
-            require_text(data, len(data))
+            require_text(data, len(data), commands=commands)
             edit = replace_text(
                 data.decode(),
                 old_text,

@@ -32,24 +32,36 @@ def is_binary(sample: bytes) -> bool:
     return b"\0" in sample
 
 
-def require_not_binary(sample: bytes, size: int) -> None:
-    """Raise NotText if `sample`, the start of a file, is binary."""
+_WITHOUT_COMMANDS = (
+    "No command can reach it here: replace it with write_file, or let a program read it with "
+    "read_bytes."
+)
+
+
+def require_not_binary(sample: bytes, size: int, *, commands: bool = True) -> None:
+    """Raise NotText if `sample`, the start of a file, is binary.
+
+    `commands` says whether commands can reach the file.
+    """
     if is_binary(sample):
-        raise NotText(
-            f"a binary file of {size} bytes. It cannot be read as text; inspect it with a command."
-        )
+        advice = "Inspect it with a command." if commands else _WITHOUT_COMMANDS
+        raise NotText(f"a binary file of {size} bytes. It cannot be read as text. {advice}")
 
 
-def require_text(sample: bytes, size: int) -> None:
+def require_text(sample: bytes, size: int, *, commands: bool = True) -> None:
     """Raise NotText unless `sample`, the start of a file, is UTF-8 text."""
-    require_not_binary(sample, size)
+    require_not_binary(sample, size, commands=commands)
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         decoder.decode(sample, final=len(sample) >= size)
     except UnicodeDecodeError as error:
+        advice = (
+            "Convert it with a command, for example iconv -f latin1 -t utf-8."
+            if commands
+            else _WITHOUT_COMMANDS
+        )
         raise NotText(
-            f"not UTF-8 text: byte {error.start} of {size} is invalid. Convert it with a command, "
-            "for example iconv -f latin1 -t utf-8."
+            f"not UTF-8 text: byte {error.start} of {size} is invalid. {advice}"
         ) from None
 
 
@@ -68,6 +80,8 @@ def read_window(
     limit: int,
     limits: FileLimits,
     line_offset: int = 0,
+    *,
+    commands: bool = True,
 ) -> Window:
     """Return lines `offset` to `offset + limit` (counted from 0), numbered from 1.
 
@@ -78,12 +92,12 @@ def read_window(
     if offset < 0 or limit < 1 or line_offset < 0:
         raise InvalidRequest("offset and line_offset must be 0 or more, and limit 1 or more.")
     reader = _Lines(stream, limits)
-    require_text(reader.sample, size)
+    require_text(reader.sample, size, commands=commands)
     reader.skip(offset)
     if reader.count < offset and not reader.at_end():
         raise FileTooLarge(
             f"line {offset} is beyond the first {limits.scan} bytes, the limit of this tool. "
-            "Use a command, for example sed -n."
+            + ("Use a command, for example sed -n." if commands else "Read only the lines before.")
         )
     if offset and reader.count <= offset and reader.at_end():
         raise InvalidRequest(

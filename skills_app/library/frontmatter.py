@@ -75,6 +75,28 @@ def read_skill(text: str) -> tuple[dict[str, Value], str]:
     return fields, body
 
 
+class Unquoted(str):
+    """The text of a value without quotes that YAML reads as a number, a truth value or null."""
+
+    __slots__ = ()
+
+
+_RESOLVER = yaml.resolver.Resolver()
+_TEXT = "tag:yaml.org,2002:str"
+
+
+def _scalar(event: yaml.ScalarEvent) -> str:
+    tag = _RESOLVER.resolve(yaml.ScalarNode, event.value, (event.implicit[0], False))
+    return event.value if not event.implicit[0] or tag == _TEXT else Unquoted(event.value)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes `Unquoted` as a text, so in quotes."""
+
+
+_Dumper.add_representer(Unquoted, yaml.SafeDumper.represent_str)
+
+
 class _Map:
     """A map during parsing. `key` is the key that has no value yet."""
 
@@ -137,7 +159,7 @@ def _document(head: str) -> Value:
         if isinstance(event, yaml.CollectionEndEvent):
             done: Value = opened.pop().values
         elif isinstance(event, yaml.ScalarEvent):
-            done = event.value
+            done = _scalar(event)
         else:
             continue
         if opened:
@@ -157,7 +179,7 @@ def _require_plain(event: yaml.NodeEvent) -> None:
 
 def compose_skill(fields: dict[str, Value], body: str) -> str:
     """Return a SKILL.md with the given fields and body. `read_skill` reads the same fields back."""
-    head = yaml.safe_dump(fields, allow_unicode=True, sort_keys=False, width=10_000)
+    head = yaml.dump(fields, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10_000)
     return f"---\n{head}---\n\n{body.strip()}\n"
 
 

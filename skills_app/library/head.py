@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from skills_app.library.carried import CARRIED, EXTRA, as_text, carried_extra, from_json
-from skills_app.library.frontmatter import Value
+from skills_app.library.frontmatter import Unquoted, Value
 from skills_app.library.normalise import normalise_name, read_name
 from skills_app.library.package import SKILL_FILE, Head, errors_of
 from skills_app.library.problems import TOO_LONG, Problem, error, warning
@@ -61,7 +61,7 @@ class _Reader:
             version=self._plain("version"),
             author=self._plain("author"),
             tags=self._phrases("tags", self._own("tags", self.metadata.get("tags"))),
-            triggers=self._phrases("triggers", self._own("triggers")),
+            triggers=self._triggers(),
             requires=self._requires(),
             tools_required=self._items("tools_required", self._own("tools_required")),
             priority=self._priority(),
@@ -157,6 +157,17 @@ class _Reader:
     def _phrases(self, field: str, value: Value | None) -> tuple[str, ...]:
         """Return the items of a field whose items may contain spaces."""
         return self._items(field, [*split_commas(value)] if isinstance(value, str) else value)
+
+    def _triggers(self) -> tuple[str, ...]:
+        value = self._own("triggers")
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Unquoted) and item:
+                self._warn(
+                    "triggers",
+                    f"The trigger {item[:80]} is not a text in YAML. It is used as the text "
+                    f"'{item[:80]}': put it in quotes.",
+                )
+        return self._phrases("triggers", value)
 
     def _requires(self) -> tuple[str, ...]:
         """Return the names of the required skills, normalised."""

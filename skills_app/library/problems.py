@@ -46,6 +46,12 @@ def warning(code: str, message: str, path: str = "") -> Problem:
 TOO_LONG = "too_long"
 """The code of a field that is longer than the specification allows. An import shortens it."""
 
+VALUE_CHANGED = frozenset(
+    {TOO_LONG, "extra", "metadata", "priority", "requires", "tags", "title", "tools_required"}
+    | {"triggers"}
+)
+"""The codes of warnings that a value of the head is not used as it was written."""
+
 
 def strictly(problems: Sequence[Problem]) -> list[Problem]:
     """Return `problems`, with too long fields as errors, because only an import shortens fields."""

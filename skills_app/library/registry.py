@@ -9,10 +9,10 @@ skill = registry.find_skill("who has to approve a purchase of 12,000?")
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from agents.kernel.lazy_modules import lazy_modules
 from sandbox.errors import SetupError
@@ -51,8 +51,8 @@ class SkillRegistry:
 
     A skill from a directory replaces a built-in one with the same name. If two directories have a
     skill with the same name, the first one is used. `register` replaces any skill. `problems` has
-    the reasons why skills were not loaded. A skill with `enabled: false` is listed, but not found,
-    suggested or activated.
+    the reasons why skills were not loaded, and warnings for values that are not used as written. A
+    skill with `enabled: false` is listed, but not found, suggested or activated.
 
     Args:
         cache_dir: An existing directory, mode 0700, where a search over more than 40 skills keeps
@@ -91,7 +91,8 @@ class SkillRegistry:
     def load_from_directory(self, path: str | Path) -> Skills:
         """Load the skills in the directory `path` and return them.
 
-        `problems` and the log have the reasons for skills that were left out.
+        `problems` and the log have the reasons for skills that were left out. `problems` also has
+        warnings for values that are not used as they were written.
         """
         skills, problems = load_skills(_directory("path", path))
         self.problems += problems
@@ -115,13 +116,21 @@ class SkillRegistry:
         """Return all skills by name."""
         return dict(self._skills)
 
-    def register(self, skill: Skill) -> None:
+    def register(self, skill: Skill | Mapping[str, Any]) -> None:
         """Add a skill, or replace the skill of the same name.
 
-        Raises `InvalidSkill` if the name has no letters or digits.
+        Args:
+            skill: A `Skill`, or a dictionary with the fields of one.
+
+        Raises `InvalidSkill` if the name has no letters or digits, and `SetupError` that names a
+        wrong field of a dictionary.
         """
+        if isinstance(skill, Mapping):
+            skill = _skill_of(skill)
         if not isinstance(skill, Skill):
-            raise InvalidSkill(f"skill must be a Skill, got {skill!r:.80}.")
+            raise InvalidSkill(
+                f"skill must be a Skill or a dictionary of its fields, got {skill!r:.80}."
+            )
         name = normalise_name(skill.name)
         if not name:
             raise InvalidSkill(f"{skill.name!r} is not a name for a skill: use letters and digits.")
@@ -133,6 +142,7 @@ class SkillRegistry:
 
         "PDF Processing" finds `pdf-processing`.
         """
+        _check_text("name", name)
         return self._skills.get(name) or self._skills.get(normalise_name(name))
 
     def list_skills(self) -> list[Listed]:
@@ -167,6 +177,7 @@ class SkillRegistry:
         An empty query matches all. Skills whose name, description or tag contains the exact query
         are always included.
         """
+        _check_text("query", query)
         text = fold(query).strip()
         if not text:
             return self._on()
@@ -181,6 +192,8 @@ class SkillRegistry:
 
     def find_skill(self, query: str, threshold: float = THRESHOLD) -> Skill | None:
         """Return the skill that matches `query` best, None if none has the score `threshold`."""
+        if not isinstance(threshold, int | float) or isinstance(threshold, bool):
+            raise SetupError(f"threshold must be a number, got {threshold!r:.80}.")
         ranked = self._ranked(query)
         if not ranked or ranked[0].score < threshold or not ranked[0].score:
             return None
@@ -188,11 +201,13 @@ class SkillRegistry:
 
     def find_skills_by_tag(self, tag: str) -> Skills:
         """Return the enabled skills with the tag `tag`, in any case."""
+        _check_text("tag", tag)
         wanted = tag.strip().casefold()
         return [s for s in self._on() if wanted in (have.strip().casefold() for have in s.tags)]
 
     def match_triggers(self, text: str) -> Skills:
         """Return the enabled skills with a trigger in `text`, by priority, then by name."""
+        _check_text("text", text)
         message = Message.of(text)
         found = [skill for skill in self._on() if matching(skill.triggers, message) is not None]
         return sorted(found, key=lambda skill: (-skill.priority, skill.name))
@@ -238,6 +253,7 @@ class SkillRegistry:
         return [skill for skill in self._skills.values() if skill.enabled]
 
     def _ranked(self, query: str) -> Sequence[Match]:
+        _check_text("query", query)
         documents: Sequence[SkillDocument] = [skill.document for skill in self._on()]
         return rank(query, documents, self._kept)
 
@@ -257,10 +273,30 @@ def load_skills_from_directory(path: str | Path) -> Skills:
     return load_skills(_directory("path", path))[0]
 
 
+def _skill_of(given: Mapping[str, Any]) -> Skill:
+    """Return the skill with the given fields. Raises `SetupError` that names a wrong field."""
+    known = {field.name: field.default is MISSING for field in fields(Skill)}
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise SetupError(f"skill has no field {unknown[0]!r:.80}. Its fields: {', '.join(known)}.")
+    missing = [name for name, required in known.items() if required and name not in given]
+    if missing:
+        raise SetupError(f"skill: the field {missing[0]!r} is missing.")
+    try:
+        return Skill(**given)
+    except InvalidSkill as problem:
+        raise SetupError(f"skill: {problem}") from None
+
+
 def _directory(argument: str, given: object) -> Path:
     if not isinstance(given, str | Path) or not str(given):
         raise SetupError(f"{argument}: {given!r:.80} is not the path of a directory.")
     return Path(given)
+
+
+def _check_text(argument: str, given: object) -> None:
+    if not isinstance(given, str):
+        raise SetupError(f"{argument} must be a text, got {given!r:.80}.")
 
 
 def _has(skill: Skill, text: str) -> bool:

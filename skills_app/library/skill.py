@@ -10,7 +10,7 @@ from typing import Any
 
 from skills_app.library.package import SKILL_FILE, Head, Package
 from skills_app.library.paths import shown_path
-from skills_app.library.problems import InvalidSkill, Problem
+from skills_app.library.problems import VALUE_CHANGED, InvalidSkill, Problem
 from skills_app.library.search.document import SkillDocument, analyse, package_document
 from skills_app.library.search.query import read_query
 from skills_app.library.search.ranking import score
@@ -177,9 +177,10 @@ parse_skill_file = load_skill
 
 
 def load_skills(directory: Path) -> tuple[list[Skill], list[Problem]]:
-    """Return (the skills in `directory`, the problems of the packages that cannot be loaded).
+    """Return (the skills in `directory`, the problems).
 
-    The path of a problem starts with the package.
+    The problems are those of packages that cannot be loaded, and warnings for values of loaded
+    packages that are not used as they were written. The path of a problem starts with the package.
     """
 
     def read(found: int, name: str, path: str) -> tuple[_Located | None, list[Problem]]:
@@ -191,6 +192,12 @@ def load_skills(directory: Path) -> tuple[list[Skill], list[Problem]]:
         replace(problem, path=str(directory / place / problem.path))
         for place, found in problems.items()
         for problem in found
+    ]
+    told += [
+        replace(problem, path=str(directory / one.place / problem.path))
+        for one in located
+        for problem in one.package.problems
+        if problem.code in VALUE_CHANGED
     ]
     return [Skill.of(one.package, directory / one.place / SKILL_FILE) for one in located], told
 

@@ -326,7 +326,17 @@ async def _attempt(session: Session, item: CheckedCall) -> ToolResult | None:
 
 def _for_model(session: Session, call: Call, result: ToolResult) -> ToolResult:
     """Return an error result without internal details, which are logged instead."""
-    content = error_content(result.content, session.files.location, blocks=result.blocks)
+    try:
+        given = json.loads(call.edited_input or call.input)
+    except ValueError:
+        given = None
+    path = given.get("path") if isinstance(given, dict) else None
+    content = error_content(
+        result.content,
+        session.files.location,
+        blocks=result.blocks,
+        given=path if isinstance(path, str) else None,
+    )
     if content == result.content:
         return result
     logger.warning(

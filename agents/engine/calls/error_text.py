@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import site
@@ -30,19 +31,26 @@ def error_text(text: str, location: WorkspaceLocation) -> str:
     return _without_directories(_without_tracebacks(text), _directories(location))
 
 
-def error_content(content: Any, location: WorkspaceLocation, *, blocks: bool = False) -> Any:
+def error_content(
+    content: Any, location: WorkspaceLocation, *, blocks: bool = False, given: str | None = None
+) -> Any:
     """Return a result's content changed like a text by `error_text`.
 
     The content is a text, JSON, or a list of blocks of which some have texts. With `blocks`, other
-    strings do not change, because they can be the data of pictures.
+    strings do not change, because they can be the data of pictures. `given` is the path that the
+    model wrote: a message that starts with it keeps it, so that the model can recognise it.
     """
     if isinstance(content, str):
+        quoted = None if given is None else f"{json.dumps(given, ensure_ascii=False)}: "
+        if quoted is not None and content.startswith(quoted):
+            return quoted + error_text(content.removeprefix(quoted), location)
         return error_text(content, location)
     if isinstance(content, list):
-        clean = _block if blocks else error_content
-        return [clean(item, location) for item in content]
+        if blocks:
+            return [_block(item, location) for item in content]
+        return [error_content(item, location, given=given) for item in content]
     if isinstance(content, dict):
-        return {key: error_content(value, location) for key, value in content.items()}
+        return {key: error_content(one, location, given=given) for key, one in content.items()}
     return content
 
 

@@ -62,6 +62,8 @@ class QueryResult:
         }
 
     def to_markdown_table(self, max_rows: int = 20) -> str:
+        """Return the first `max_rows` rows as a Markdown table. Raises `SetupError` below 0."""
+        arguments.check_number("max_rows", max_rows, 0)
         if self.error is not None:
             return f"Error: {self.error}"
         if not self.rows:

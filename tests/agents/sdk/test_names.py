@@ -275,6 +275,19 @@ def test_databases(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("most", [-1, "5", None, 2.5, True])
+@pytest.mark.parametrize("error", [None, "no"])
+def test_a_table_of_a_wrong_number_of_rows_is_refused(most: Any, error: str | None) -> None:
+    found = QueryResult(columns=["a"], rows=[{"a": 1}] * 25, row_count=25, error=error)
+    with pytest.raises(vel.SetupError, match="max_rows must be a whole number from 0"):
+        found.to_markdown_table(most)
+
+
+def test_a_table_may_have_no_rows() -> None:
+    found = QueryResult(columns=["a"], rows=[{"a": 1}] * 25, row_count=25)
+    assert found.to_markdown_table(0).endswith("Showing 0 of 25 rows")
+
+
 def test_agent_types() -> None:
     registry = AgentRegistry({"writer": AgentConfig(tools=["write_file"], max_turns=10)})
     assert registry.list() == ["default", "explore", "plan", "writer"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.backends import MemoryFileStore, StateFilesystemBackend
+from sandbox.backends import CompositeBackend, MemoryFileStore, StateFilesystemBackend
 from sandbox.errors import StorageFull
 
 
@@ -54,3 +54,22 @@ def test_backends_share_a_store() -> None:
 
     assert StateFilesystemBackend(store).read_bytes("/a", 1) == b"x"
     assert StateFilesystemBackend().stat("/a") is None
+
+
+@pytest.mark.parametrize("data", [b"a\0b", b"caf\xe9"])
+@pytest.mark.parametrize("mounted", [False, True])
+def test_no_command_is_advised_for_files_that_commands_cannot_reach(
+    data: bytes, mounted: bool
+) -> None:
+    state = StateFilesystemBackend()
+    state.write_bytes("/x", data)
+    backend = CompositeBackend(StateFilesystemBackend(), {"/m": state}) if mounted else state
+    path = "/m/x" if mounted else "/x"
+    told = [
+        backend.read_file(path)["error"],
+        backend.edit_file(path, "a", "b")["error"],
+        *([backend.grep("a", path)["error"]] if b"\0" in data else []),
+    ]
+    for message in told:
+        assert "with a command" not in message
+        assert "replace it with write_file, or let a program read it with read_bytes" in message

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
+from sandbox.errors import SetupError
 from skills_app.library.pinned import requiring
 from skills_app.library.problems import InvalidSkill
 from skills_app.library.registry import (
@@ -255,3 +256,82 @@ def test_a_skill_that_cannot_be_loaded_is_in_the_log(
     caplog.clear()
     SkillRegistry([tmp_path / "nowhere"], include_builtin=False)
     assert "nowhere" in caplog.text
+
+
+def test_a_dictionary_of_the_fields_of_a_skill_is_registered() -> None:
+    made = SkillRegistry(include_builtin=False)
+    made.register({"name": "Sql", "description": "Writes queries.", "tags": ["data"]})
+    assert made.get("sql") == Skill("sql", "Writes queries.", tags=("data",))
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"name": "a", "description": "b", "colour": "red"}, "'colour'"),
+        ({"name": "a"}, "'description' is missing"),
+        ({"name": "a", "description": "b", "priority": "high"}, "priority must be a whole number"),
+        ({"name": "a", "description": "b", 5: "c"}, "no field 5"),
+    ],
+)
+def test_a_wrong_field_of_a_dictionary_is_named(fields: dict[str, object], field: str) -> None:
+    made = SkillRegistry(include_builtin=False)
+    with pytest.raises(SetupError, match=field):
+        made.register(fields)
+    assert made.list() == []
+
+
+@pytest.mark.parametrize(
+    ("method", "argument"),
+    [
+        ("find_skill", "query"),
+        ("search", "query"),
+        ("scores", "query"),
+        ("get", "name"),
+        ("activate", "name"),
+        ("deactivate", "name"),
+        ("find_skills_by_tag", "tag"),
+        ("match_triggers", "text"),
+    ],
+)
+@pytest.mark.parametrize("value", [None, 5, b"sql"])
+def test_a_value_that_is_no_text_is_refused_with_the_name_of_the_argument(
+    method: str, argument: str, value: object
+) -> None:
+    with pytest.raises(SetupError, match=f"^{argument} must be a text, got "):
+        getattr(registry(SQL), method)(value)
+
+
+def test_a_threshold_that_is_no_number_is_refused() -> None:
+    with pytest.raises(SetupError, match="threshold must be a number, got 'high'"):
+        registry(SQL).find_skill("sql", "high")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("field", "code", "part"),
+    [
+        ("priority: high", "priority", "priority is not a whole number"),
+        ("priority: 3.7", "priority", "priority is not a whole number"),
+        ("triggers: [ship, 5]", "triggers", "The trigger 5 is not a text"),
+        ("triggers: 5", "triggers", "The trigger 5 is not a text"),
+        ("triggers: [no]", "triggers", "The trigger no is not a text"),
+        ("tags: {a: b}", "tags", "tags is not a list of texts"),
+    ],
+)
+def test_a_value_that_is_not_used_as_written_is_a_problem(
+    tmp_path: Path, field: str, code: str, part: str
+) -> None:
+    write_skill(tmp_path, "ship", text=f"---\nname: ship\ndescription: d\n{field}\n---\nBody\n")
+    made = SkillRegistry([tmp_path], include_builtin=False)
+    (problem,) = made.problems
+    assert (problem.severity, problem.code) == ("warning", code)
+    assert part in problem.message
+    assert problem.path == str(tmp_path / "ship" / "SKILL.md")
+    assert names(made.list()) == ["ship"]
+
+
+def test_values_that_are_used_as_written_are_no_problem(tmp_path: Path) -> None:
+    head = "name: ship\ndescription: d\npriority: 3\ntriggers: [a, '5', \"no\"]\ntags: [b]"
+    write_skill(tmp_path, "ship", text=f"---\n{head}\n---\nBody\n")
+    made = SkillRegistry([tmp_path], include_builtin=False)
+    assert made.problems == []
+    assert made.list()[0].triggers == ("a", "5", "no")

@@ -33,6 +33,8 @@ with lazy_modules:
 
 
 _SECRET_OPTIONS = ("password", "sslpassword")
+_INSIDE_WORDS = 4
+"""The minimum of characters of a secret that is also replaced inside words."""
 _DIALECTS = {
     "sqlite": "sqlite",
     "sqlite+pysqlite": "sqlite",
@@ -74,7 +76,11 @@ def dialect_of(target: DatabaseTarget) -> str:
 
 
 def without_secrets(text: str, target: DatabaseTarget) -> str:
-    """Return `text` without the URL, its password, and the passwords among its options."""
+    """Return `text` without the URL, its password, and the passwords among its options.
+
+    A secret of fewer than `_INSIDE_WORDS` characters is only replaced where it is a word of its
+    own: parts of other words would make the text unreadable, and show which letters are the secret.
+    """
     url = parsed(target)
     secrets = {target.url, url.password or ""}
     for option in _SECRET_OPTIONS:
@@ -82,7 +88,10 @@ def without_secrets(text: str, target: DatabaseTarget) -> str:
         secrets |= {value} if isinstance(value, str) else set(value)
     spelled = {form for secret in secrets for form in (secret, quote(secret), quote_plus(secret))}
     for secret in sorted(spelled - {""}, key=len, reverse=True):
-        text = text.replace(secret, "***")
+        if len(secret) >= _INSIDE_WORDS:
+            text = text.replace(secret, "***")
+        else:
+            text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
     return text
 
 

@@ -62,6 +62,18 @@ def test_errors_name_no_directory_of_the_host(text: str, expected: str) -> None:
     assert error_text(text.format(**places), location(own)) == expected.format(**places)
 
 
+@pytest.mark.parametrize("shape", [lambda text: text, lambda text: {"error": text}])
+def test_a_refused_path_is_shown_as_the_model_wrote_it(shape: Any) -> None:
+    own = Path("/srv/shop")
+    advice = ": outside. Use '/sandbox/workspace/a.md', not {}/a.md."
+    text = shape('"/srv/shop/a.md"' + advice.format(own))
+    shown = shape('"/srv/shop/a.md"' + advice.format("/sandbox/workspace"))
+    assert error_content(text, location(own), given="/srv/shop/a.md") == shown
+    hidden = shape('"/sandbox/workspace/a.md"' + advice.format("/sandbox/workspace"))
+    for other in (None, "/srv/shop", "/srv/shop/b.md"):
+        assert error_content(text, location(own), given=other) == hidden
+
+
 def test_errors_in_json_and_in_blocks() -> None:
     data = str(DataSettings.now().DATA_DIR)
     told = {"error": f"{data}/x", "more": [{"text": data, "count": 1, "last": None}]}

@@ -172,12 +172,17 @@ def check_account(session: MysqlSession, target: DatabaseTarget) -> None:
 
 
 def _check_grants(session: MysqlSession, target: DatabaseTarget) -> None:
-    excess = sorted({power for row in session.execute("SHOW GRANTS") for power in powers(row[0])})
+    found = {str(row[0]): powers(row[0]) for row in session.execute("SHOW GRANTS")}
+    excess = sorted({power for powers_of in found.values() for power in powers_of})
     if excess:
         more = ", …" if len(excess) > _NAMES else ""
+        for_all = {line: place for line in found if found[line] and (place := _public_place(line))}
+        own = any(found[line] for line in found if line not in for_all)
+        advice = [_without_public(place) for place in for_all.values()]
         raise QueryFailed(
             f"The account of {target.name} has more permissions than reading "
-            f"({', '.join(excess[:_NAMES])}{more}), so agents cannot use it. {HOW_TO_MAKE_ONE}",
+            f"({', '.join(excess[:_NAMES])}{more}), so agents cannot use it. "
+            + " ".join([*advice, HOW_TO_MAKE_ONE] if own else advice),
             "privileged",
         )
     if session.execute(_READABLE_ACCOUNTS):
@@ -187,6 +192,27 @@ def _check_grants(session: MysqlSession, target: DatabaseTarget) -> None:
             f"{HOW_TO_MAKE_ONE}",
             "privileged",
         )
+
+
+_TO_PUBLIC = re.compile(
+    r"GRANT .+? ON (?P<place>\S+|(?:`(?:[^`]|``)*`|\*)\.(?:`(?:[^`]|``)*`|\*)) TO `?PUBLIC`?"
+    r"(?: WITH GRANT OPTION)?",
+    re.DOTALL,
+)
+
+
+def _public_place(grant: str) -> str | None:
+    """Return where a line of SHOW GRANTS gives all accounts of MariaDB rights, None elsewhere."""
+    found = _TO_PUBLIC.fullmatch(grant)
+    return found and found["place"]
+
+
+def _without_public(place: str) -> str:
+    return (
+        f"All accounts have rights on {place}, by a grant to PUBLIC, which mariadb-install-db "
+        "makes for databases for tests. Remove it as an administrator: REVOKE ALL PRIVILEGES ON "
+        f"{place} FROM PUBLIC;"
+    )
 
 
 def powers(grant: str) -> set[str]:

@@ -13,7 +13,13 @@ from typing import Any
 import pytest
 from django.conf import settings as project
 
-from agents.features.databases.drivers.address import AddressRefused, address_of, checked_url
+from agents.features.databases.drivers.address import (
+    AddressRefused,
+    address_of,
+    checked_url,
+    without_secrets,
+)
+from agents.features.databases.drivers.target import DatabaseTarget
 
 SERVER = "postgresql://reader:hunter2@db.example.org/shop"
 
@@ -227,3 +233,19 @@ def test_vels_own_server_is_refused_by_its_names(settings, host, own):
     use_as_own(settings, ENGINE="django.db.backends.postgresql", **server)
     assert "Vel's own" in refused(f"postgresql://u:hunter2@{host}:5432/vel")
     checked_url(f"postgresql://u:hunter2@{host}/shop")  # another database there is not Vel's
+
+
+@pytest.mark.parametrize(
+    ("password", "text", "shown"),
+    [
+        ("e", "The server closed the connection.", "The server closed the connection."),
+        ("e", 'password="e" in user:e@host', 'password="***" in user:***@host'),
+        ("abc", "abcd xabc ab_abc abc", "abcd xabc ab_abc ***"),
+        ("abcd", "xabcdx", "x***x"),
+        ("%C3%A9", "é is é, café", "*** is ***, café"),
+        ("e", "postgresql://u:e@h/d failed", "*** failed"),
+    ],
+)
+def test_a_short_password_is_hidden_as_a_word_but_not_inside_words(password, text, shown):
+    target = DatabaseTarget("shop", f"postgresql://u:{password}@h/d")
+    assert without_secrets(text, target) == shown

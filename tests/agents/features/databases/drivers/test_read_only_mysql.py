@@ -233,6 +233,39 @@ def test_accounts_that_may_do_more_are_refused(grant: str, says: str, mariadb: M
     assert ask(replace(target, allow_privileged=True), "SELECT 1").row_count == 1
 
 
+def test_a_grant_to_all_accounts_is_named_with_the_statement_that_removes_it(
+    mariadb: MariaDB,
+) -> None:
+    """mariadb-install-db grants PUBLIC nearly everything on `test` and `test_…`."""
+    place = r"`test\_%`.*"
+    with root_of(mariadb) as root:
+        root.execute("CREATE OR REPLACE USER granting IDENTIFIED BY 'sesame/öffne:dich'")
+        root.execute("GRANT SELECT ON shop.* TO granting")
+        root.execute(f"GRANT SELECT, INSERT, CREATE ON {place} TO PUBLIC")
+        try:
+            close_idle(older_than=0)
+            target = target_of(mariadb, "granting")
+            with pytest.raises(QueryFailed) as refused:
+                ask(target, "SELECT 1")
+            assert refused.value.code == "privileged"
+            assert f"All accounts have rights on {place}" in str(refused.value)
+            assert "CREATE USER" not in str(refused.value)
+
+            statement = str(refused.value).partition("as an administrator: ")[2].rstrip(";")
+            assert statement.endswith(f"ON {place} FROM PUBLIC")
+            root.execute(statement)
+            assert ask(target, "SELECT 1").row_count == 1
+
+            root.execute(f"GRANT INSERT ON {place} TO PUBLIC")
+            root.execute("GRANT UPDATE ON shop.* TO granting")
+            with pytest.raises(QueryFailed, match=r"CREATE USER") as refused:
+                ask(target, "SELECT 1")
+            assert "FROM PUBLIC" in str(refused.value)
+        finally:
+            root.execute(f"GRANT INSERT ON {place} TO PUBLIC")
+            root.execute(f"REVOKE ALL PRIVILEGES ON {place} FROM PUBLIC")
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
