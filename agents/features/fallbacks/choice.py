@@ -34,7 +34,8 @@ def is_unavailable(error: ProviderError) -> bool:
 def next_spec(spec: AgentSpec) -> AgentSpec | None:
     """Return `spec` with its next model and the fallbacks after that, or None after the last one.
 
-    Without `thinking` and `effort` for a model that is known to accept neither.
+    `thinking` and `effort` are removed for a known model without a default for thinking, also if
+    the model accepts an effort.
     """
     fallbacks = spec.option(FallbackOptions).fallbacks
     for index, choice in enumerate(fallbacks):

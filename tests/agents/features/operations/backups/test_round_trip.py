@@ -70,8 +70,6 @@ def test_tokens_can_be_revoked_at_the_restore(installation: Installation) -> Non
 def test_a_parked_run_continues_after_the_restore(installation: Installation) -> None:
     installation.backup()
     vel = installation.restored()
-    scripts = installation.vel.data / "parked.json"
-    assert scripts.exists()
     (request,) = vel.rows("approvals", "list")
     assert request["id"] == installation.old.parked
     assert vel("approvals", "decide", request["id"], "approve").returncode == 0
