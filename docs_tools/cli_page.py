@@ -103,6 +103,8 @@ def _meaning(option: click.Option) -> str:
     # Other defaults depend on the machine or say nothing, such as an empty text.
     if option.show_default and isinstance(option.default, str | int | float):
         parts.append(f"Default: `{option.default}`.")
+    elif option.show_default and isinstance(option.default, list | tuple) and option.default:
+        parts.append(f"Default: {', '.join(f'`{value}`' for value in option.default)}.")
     if isinstance(option.type, click.IntRange | click.FloatRange):
         parts.append(f"{_range(option.type)}.")
     return " ".join(filter(None, parts))

@@ -56,7 +56,7 @@ def list_databases(as_json: bool) -> None:
 @click.argument("name", metavar="NAME")
 @with_database
 def remove(name: str) -> None:
-    """Delete your own database NAME and its stored URL immediately."""
+    """Remove your own connection NAME and its stored URL. The database itself stays."""
     user = local_user()
     row = own_connections(user).filter(name=name).first()
     if row is None:

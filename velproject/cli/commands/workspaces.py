@@ -104,7 +104,7 @@ def show(thread: str, as_json: bool) -> None:
     "days",
     type=click.IntRange(0, 36_500),
     metavar="DAYS",
-    help="Age of removed workspaces. Default: the setting WORKSPACE_RETENTION_DAYS.",
+    help="Age of removed workspaces. Default: the setting VEL_WORKSPACE_RETENTION_DAYS.",
 )
 @click.option("--archive", is_flag=True, help="Archive each workspace first.")
 @click.option("--apply", is_flag=True, help="Remove them. Without this, only show them.")

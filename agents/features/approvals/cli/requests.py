@@ -98,7 +98,7 @@ def approvals() -> None:
 @json_option
 @_filters
 @click.option("--status", type=click.Choice(STATUSES), help="Instead of those that are pending.")
-@click.option("--all", "decided_too", is_flag=True, help="Also those that are decided.")
+@click.option("--all", "decided_too", is_flag=True, help="Requests of every status.")
 def list_approvals(as_json: bool, status: str | None, decided_too: bool, **wanted: Any) -> None:
     """Show pending requests, oldest first."""
     wanted["status"] = status or ("" if decided_too else PENDING)

@@ -36,7 +36,7 @@ class Version(click.ParamType):
 
 
 @click.command(short_help="Show what to know before an upgrade.")
-@click.option("--check", is_flag=True, help="Check the database and the settings.")
+@click.option("--check", is_flag=True, help="Required: check the database and the settings.")
 @click.option(
     "--from",
     "since",

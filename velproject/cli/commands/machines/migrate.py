@@ -17,7 +17,10 @@ with late_imports:
 @click.command(short_help="Update the database tables.")
 @persist_option
 def migrate(persist: Path | None) -> None:
-    """Update the database tables. All other commands do this automatically."""
+    """Update the database tables. Most other commands do this automatically.
+
+    `vel backup`, `vel restore`, `vel upgrade` and `vel database` do not.
+    """
     with database(persist, prepare=False):
         done = ensure_schema()
         print("The database was updated." if done else "The database is up to date.")
