@@ -8,6 +8,7 @@ the tests store screenshots of the pages there.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -57,11 +58,7 @@ OVERHANGING = """
 
 def prepared(site: Site) -> dict[str, object]:
     """Create content for each page of a site. Return the arguments of the addresses."""
-    site.do(
-        "allow",
-        user="ada",
-        permissions=["manage_library", "review_skill", "add_agent", "view_all_runs"],
-    )
+    site.do("allow", user="ada", permissions=["manage_library", "review_skill", "add_agent"])
     run = site.do("make_run", owner="ada", message="When does it rain?\n" + "long " * 400)
     outputs = site.directory / "workspaces" / site.do("run", run=run)["thread"] / "outputs"
     outputs.mkdir(parents=True)
@@ -148,6 +145,15 @@ def serious(page: Page, within: str = "html") -> list[str]:
     ]
 
 
+@pytest.fixture
+def console(site: Site) -> Iterator[None]:
+    """Let ada open the console. Tests of later files expect her without this permission."""
+    site.do("allow", user="ada", permissions=["view_all_runs"])
+    yield
+    site.do("disallow", user="ada", permissions=["view_all_runs"])
+
+
+@pytest.mark.usefixtures("console")
 def test_every_page_fits_is_readable_and_obeys_the_policy(site: Site, new_page: NewPage) -> None:
     arguments = prepared(site)
     wrong: list[str] = []

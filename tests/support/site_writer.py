@@ -318,6 +318,12 @@ def allow(user: str, permissions: list[str]) -> None:
     User.objects.get(username=user).user_permissions.add(*found)
 
 
+def disallow(user: str, permissions: list[str]) -> None:
+    """Take permissions back: other tests use the site after this one."""
+    found = Permission.objects.filter(codename__in=permissions)
+    User.objects.get(username=user).user_permissions.remove(*found)
+
+
 def bring_skill(by: str, name: str = "beans", hostile: bool = False, **fields: str) -> int:
     """Import a package into the library. Return the skill's ID. `fields` are frontmatter lines."""
     data = zipped(hostile_files(name), name) if hostile else zipped(name=name, **fields)
@@ -405,6 +411,7 @@ COMMANDS = {
         remember,
         remembered,
         allow,
+        disallow,
         bring_skill,
         approval,
         need_approvals,
