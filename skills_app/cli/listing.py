@@ -31,7 +31,9 @@ FINDINGS_SHOWN = 50
 
 name_argument = click.argument("name", metavar="NAME")
 agent_option = click.option(
-    "--agent", metavar="AGENT", help="Among the skills of this agent (a slug, or the start of an ID)."
+    "--agent",
+    metavar="AGENT",
+    help="Among the skills of this agent (a slug, or the start of an ID).",
 )
 version_option = click.option(
     "--version",
