@@ -82,7 +82,11 @@ def list_files(run: Run) -> dict[str, Any]:
 def download(request: PersonRequest, run_id: str, path: str) -> HttpResponseBase:
     """Send one deliverable as an attachment. Returns 404 if it does not exist or is not visible."""
     run = get_object_or_404(runs_for(request.user).select_related("thread"), pk=run_id)
-    opened = deliverable(run, path)
+    return sent_file(request, deliverable(run, path), path)
+
+
+def sent_file(request: PersonRequest, opened: OpenedFile, path: str) -> HttpResponseBase:
+    """Send an open file as an attachment. Returns 429 if the user has too many downloads."""
     try:
         slot = take_place(request.user.pk)
     except (TooManyConnections, NoRoom) as refused:
@@ -134,7 +138,14 @@ def picture(request: PersonRequest, run_id: str, path: str) -> HttpResponse:
     Returns 503 while too many pictures are encoded.
     """
     run = get_object_or_404(runs_for(request.user).select_related("thread"), pk=run_id)
-    opened = deliverable(run, path)
+    return encoded_picture(run, deliverable(run, path))
+
+
+def encoded_picture(run: Run, opened: OpenedFile) -> HttpResponse:
+    """Return an open file of the run's thread as a picture that Vel has encoded again.
+
+    Returns 503 while too many pictures are encoded. Raises `Http404` if it is not a picture.
+    """
     with opened.stream as stream:
         data = stream.read(MAX_BYTES + 1)
     try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Max
 from django.utils import timezone
 
 from agents.features.conversations.models import ConversationMark
@@ -71,19 +71,15 @@ def mark(
             thread=thread
         )
         if pinned is not None:
-            found.pinned_at = _moment(found.pinned_at, now) if pinned else None
+            found.pinned_at = found.pinned_at or now if pinned else None
         if archived is not None:
-            found.archived_at = _moment(found.archived_at, now) if archived else None
+            found.archived_at = found.archived_at or now if archived else None
         if pinned and archived is None:
             found.archived_at = None
         if found.archived_at is not None:
             found.pinned_at = None
         found.save()
     return found
-
-
-def _moment(before: datetime | None, now: datetime) -> datetime:
-    return before or now
 
 
 def _newest_runs(person: Person, words: str) -> tuple[list[Run], bool]:
@@ -96,12 +92,14 @@ def _newest_runs(person: Person, words: str) -> tuple[list[Run], bool]:
 
 def _pinned(person: Person) -> list[Conversation]:
     rows = ConversationMark.objects.filter(thread__owner=person.pk, pinned_at__isnull=False)
-    found = []
-    for row in rows.order_by("-pinned_at")[:MOST_PINNED]:
-        run = own_runs(person).filter(thread=row.thread_id).first()
-        if run is not None:
-            found.append(_conversation(run, row))
-    return found
+    pinned = {row.thread_id: row for row in rows.order_by("-pinned_at")[:MOST_PINNED]}
+    if not pinned:
+        return []
+    # Ids start with the time, so the greatest one is that of the latest run.
+    in_threads = own_runs(person).order_by().filter(thread__in=pinned).values("thread")
+    latest = in_threads.annotate(latest=Max("pk")).values("latest")
+    runs = {run.thread_id: run for run in own_runs(person).filter(pk__in=latest)}
+    return [_conversation(runs[thread], row) for thread, row in pinned.items() if thread in runs]
 
 
 def _conversation(run: Run, row: ConversationMark | None) -> Conversation:

@@ -12,20 +12,18 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from agents.doors.downloads import attached_file, attachment
+from agents.doors.downloads import attached_file
 from agents.doors.web.pages import PersonRequest, page
 from agents.doors.web.run_panels import RunPanel
 from agents.features.file_browser.archive import zip_of
 from agents.features.file_browser.previews import Preview, preview_of, sorted_rows
 from agents.features.file_browser.tree import tree_of
 from agents.models import Run
-from agents.png import MAX_BYTES, NotAPicture
 from agents.selectors.visible import runs_for
 from agents.services.errors import ServiceError
-from agents.services.files.shown_pictures import TooManyPictures, shown_picture
 from agents.services.files.thread_files import has_workspace, readable_files
 from agents.services.open_connections import NoRoom, TooManyConnections, take_place
-from agents.web.files import HEADERS, LATER
+from agents.web.files import encoded_picture, sent_file
 from sandbox.backends import FileBackend
 from sandbox.backends.protocol import OpenedFile
 from sandbox.errors import FileError
@@ -55,13 +53,7 @@ def download(request: PersonRequest, run_id: str) -> HttpResponseBase:
     """Send the file `?path=` as an attachment."""
     run = _own_run(request, run_id)
     backend, _ = _files_of(run)
-    opened = _opened(backend, _path(request))
-    try:
-        place = take_place(request.user.pk)
-    except (TooManyConnections, NoRoom) as refused:
-        opened.stream.close()
-        return HttpResponse(refused.message, status=429, content_type="text/plain")
-    return attachment(opened, _path(request), place)
+    return sent_file(request, _opened(backend, _path(request)), _path(request))
 
 
 @page
@@ -70,15 +62,7 @@ def picture(request: PersonRequest, run_id: str) -> HttpResponse:
     """Send the file `?path=` as a picture that Vel has encoded again."""
     run = _own_run(request, run_id)
     backend, _ = _files_of(run)
-    with _opened(backend, _path(request)).stream as stream:
-        data = stream.read(MAX_BYTES + 1)
-    try:
-        result = shown_picture(run.thread, data)
-    except NotAPicture as error:
-        raise Http404(str(error)) from None
-    except TooManyPictures as error:
-        return HttpResponse(str(error), status=503, content_type="text/plain", headers=LATER)
-    return HttpResponse(result, content_type="image/png", headers=HEADERS)
+    return encoded_picture(run, _opened(backend, _path(request)))
 
 
 @page
@@ -89,12 +73,19 @@ def archive(request: PersonRequest, run_id: str) -> HttpResponseBase:
     backend, top = _files_of(run)
     chosen = _path(request) or top
     try:
+        # Building the file takes time and space: it counts as one of the user's downloads.
+        place = take_place(request.user.pk)
+    except (TooManyConnections, NoRoom) as refused:
+        return HttpResponse(refused.message, status=429, content_type="text/plain")
+    try:
         made = zip_of(backend, tree_of(backend, backend.resolve(chosen)))
     except FileError as error:
         raise Http404(str(error)) from None
     except ServiceError as error:
         messages.error(request, error.message)
         return redirect("web:run-browse", run_id=run.pk)
+    finally:
+        place.release()
     name = chosen.rstrip("/").rpartition("/")[2] or "files"
     return attached_file(made, f"{name}.zip", "application/zip")
 

@@ -41,7 +41,8 @@ def fork(request: PersonRequest, run_id: str) -> HttpResponse:
         except (ServiceError, SandboxError) as error:
             messages.error(request, str(error))
     elif step == 0:
-        message = Message.objects.get(run=run, turn=0, role=MessageRole.USER).text
+        first = Message.objects.filter(run=run, turn=0, role=MessageRole.USER).first()
+        message = first.text if first else ""
     context = {"run": run, "step": step, "steps": range(steps + 1), "message": message}
     return render(request, "vel_forks/fork.html", {**context, "files": FILES})
 

@@ -57,7 +57,12 @@ function applyArrived() {
 }
 
 // A link of the trace names a place in the transcript: scroll there once its events have arrived.
-let place = decodeURIComponent(location.hash.slice(1));
+let place = "";
+try {
+  place = decodeURIComponent(location.hash.slice(1));
+} catch (error) {
+  console.warn("the address names no place of the transcript", error);
+}
 if (!/^(call|step)=/.test(place)) place = "";
 
 function showPlace() {

@@ -163,3 +163,17 @@ def test_the_list_costs_the_same_for_many_conversations(
         runs.start_run(ada, f"Rain {number}")
     with django_assert_max_num_queries(6):
         assert len(titles(ada)) == 12
+
+
+def test_pinned_conversations_have_their_latest_run_at_the_same_cost(
+    ada: User, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(8):
+        mark(runs.start_run(ada, f"Rain {number}").thread, pinned=True)
+    first = Thread.objects.earliest("created_at")
+    Run.objects.filter(thread=first).update(status="completed")
+    again = runs.start_run(ada, "Again", thread=first.pk)
+    with django_assert_max_num_queries(8):
+        found = conversations_of(ada)
+    assert found.pinned[-1].run.pk == again.pk
+    assert len(found.pinned) == 8
