@@ -69,7 +69,7 @@ async def drive(worker: Resources, handle: RunHandle) -> None:
             logger.info("claimed", extra={"fence": claim.fence})
             await _drive_claimed(worker, handle, claimed)
     except FenceLost:
-        logger.warning("the run went to another driver", extra={"run_id": run_id})
+        logger.warning("lost the lease", extra={"run_id": run_id, "fence": handle.fence})
     except (DataError, IntegrityError):
         await _failed(worker, handle)
     except DatabaseError as error:

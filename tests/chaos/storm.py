@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import threading
 import time
@@ -88,6 +89,12 @@ class Storm:
     def killed_claims(self) -> set[tuple[str, int]]:
         """Return run and fence of each claim that a kill has interrupted."""
         return {claim for _, driven in self.kills for claim in driven.items()}
+
+    def lost_claims(self) -> set[tuple[str, int]]:
+        """Return run and fence of each claim that the kills or a busy machine have interrupted."""
+        log = self.cluster.log.read_text()
+        lapsed = re.findall(r"lost the lease run_id=(\w+) fence=(\d+)", log)
+        return self.killed_claims() | {(run_id, int(fence)) for run_id, fence in lapsed}
 
     def wait_for_progress(self) -> None:
         """Wait until models have answered since the last time: else no new work could be lost."""
