@@ -56,9 +56,9 @@ def carried_metadata(head: Head) -> dict[str, str]:
 
 
 def from_json(text: Value) -> Value | None:
-    """Return the value that `as_text` stored in `text`, None if it is invalid JSON.
+    """Return the value that `carried_metadata` stored as JSON in `text`, None if it is no JSON.
 
-    Numbers and booleans are returned as text.
+    Numbers, booleans and null are returned as text.
     """
     try:
         value = json.loads(as_text(text))

@@ -26,7 +26,7 @@ class Available:
 
 
 def scopes_of(agent_id: str, *, built_in: bool, directories: Sequence[str]) -> list[str]:
-    """Return the scopes of an agent, in the order in which they keep a name."""
+    """Return the scopes of an agent. Of several skills with one name, the first scope keeps it."""
     named = [*SkillSettings.now().DIRECTORIES, *directories]
     return [
         *([BUILT_IN] if built_in else []),

@@ -28,9 +28,11 @@ class PaletteEntry:
 
 
 def entries_for(user: User, words: str) -> list[PaletteEntry]:
-    """Return the entries that contain all `words`, by group. Without words: the first of each.
+    """Return the entries for a search: pages, agents, then conversations.
 
-    Conversations are searched in their messages too.
+    A page or an agent must contain each word in its heading or label, a conversation the whole text
+    `words` in a message or its title. Without words: all pages, the first agents and the latest
+    conversations.
     """
     wanted = words.casefold().split()
     pages_and_agents = [*_pages(user), *_agents(user)]

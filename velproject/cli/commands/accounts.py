@@ -52,7 +52,7 @@ def create_user(
     email: str,
     password_stdin: bool,
 ) -> None:
-    """Create an account, or give an existing one a password."""
+    """Create an account, or give an existing one without a password its first password."""
     if password_stdin:
         with interruptible():
             password = sys.stdin.readline().rstrip("\r\n")
@@ -178,7 +178,7 @@ def list_tokens(username: str | None, as_json: bool) -> None:
 @click.argument("prefix")
 @with_database
 def revoke(prefix: str) -> None:
-    """Revoke the token that starts with PREFIX."""
+    """Revoke the token that starts with PREFIX, which has at least 6 characters."""
     valid = ApiToken.objects.filter(revoked_at=None)
     found = list(valid.filter(prefix__startswith=prefix)[:2]) if len(prefix) >= 6 else []
     if len(found) != 1:

@@ -31,9 +31,16 @@ _RENEW_SECONDS = 60.0
 
 
 def open_s3(url: str) -> Repository:
-    """Return the repository of `s3://bucket/prefix?endpoint_url=…&region_name=…`.
+    """Return the repository of an S3 address.
 
-    Keys are found as boto3 finds them: AWS_ACCESS_KEY_ID, profiles, roles. Raises `BackupRefused`.
+    boto3 finds the keys: in AWS_ACCESS_KEY_ID, profiles or roles.
+
+    Args:
+        url: `s3://BUCKET` or `s3://BUCKET/PREFIX`, optionally with
+            `?endpoint_url=…&region_name=…`.
+
+    Raises:
+        BackupRefused: The address is invalid, or boto3 is not installed.
     """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
