@@ -69,7 +69,7 @@ def export(checkout: Path, source: Source, directory: Path) -> None:
     """
     settings = (
         *("-c", "core.autocrlf=false", "-c", "core.attributesFile=/dev/null"),
-        *("-c", "tar.umask=022"),
+        *("-c", "core.eol=lf", "-c", "tar.umask=022"),
     )
     archive = _git(checkout, *settings, "archive", "--format=tar", source.commit)
     # tarfile cannot extract safely before Python 3.11.4.

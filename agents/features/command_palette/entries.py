@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
@@ -35,13 +36,13 @@ def entries_for(user: User, words: str) -> list[PaletteEntry]:
     conversations.
     """
     wanted = words.casefold().split()
-    pages_and_agents = [*_pages(user), *_agents(user)]
-    found = [
-        entry
-        for entry in pages_and_agents
-        if all(word in f"{entry.group} {entry.label}".casefold() for word in wanted)
-    ]
-    return [*found, *_conversations(user, words)]
+
+    def matches(entry: PaletteEntry) -> bool:
+        text = f"{entry.group} {entry.label}".casefold()
+        return all(word in text for word in wanted)
+
+    agents = islice(filter(matches, _agents(user)), MOST_AGENTS)
+    return [*filter(matches, _pages(user)), *agents, *_conversations(user, words)]
 
 
 def _pages(user: User) -> Iterator[PaletteEntry]:
@@ -53,7 +54,7 @@ def _pages(user: User) -> Iterator[PaletteEntry]:
 
 
 def _agents(user: User) -> Iterator[PaletteEntry]:
-    for slug, name in agents_for(user).order_by("name").values_list("slug", "name")[:MOST_AGENTS]:
+    for slug, name in agents_for(user).order_by("name").values_list("slug", "name"):
         url = f"{reverse('web:home')}?{urlencode({'agent': slug})}#new"
         yield PaletteEntry("Start a run", visible(name), url)
 

@@ -75,17 +75,19 @@ def _save_account(username: str, password: str, *, admin: bool, approver: bool, 
     users = get_user_model()
     user = users.objects.select_for_update().filter(username=username).first()
     if user is None:
-        user = users(username=username, email=email)
+        user = users(username=username)
         user.set_unusable_password()
     elif user.has_usable_password():
         raise CliError(
             f"{one_line(username)!r} already has a password. Change it in the admin or with "
             "`python manage.py changepassword`."
         )
+    user.email = email or user.email
     try:
         validate_password(password, user)
         user.set_password(password)
-        user.is_staff = user.is_superuser = admin or user.is_superuser
+        user.is_superuser = admin or user.is_superuser
+        user.is_staff = user.is_staff or user.is_superuser
         user.full_clean()
     except ValidationError as error:
         raise CliError(" ".join(error.messages)) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import threading
 import time
@@ -23,6 +24,8 @@ with lazy_modules:
     from botocore import exceptions as botocore_errors
 
     from agents import s3_storage
+
+logger = logging.getLogger(__name__)
 
 _OPTIONS = ("endpoint_url", "region_name")
 _STALE_SECONDS = 900.0
@@ -112,8 +115,11 @@ class S3Repository(Repository):
 
         def renew() -> None:
             while not ended.wait(_RENEW_SECONDS):
-                with self._explained():
-                    write()
+                try:
+                    with self._explained():
+                        write()
+                except BackupRefused as refusal:
+                    logger.warning("The lock of a backup was not renewed: %s", refusal)
 
         with self._explained():
             write()

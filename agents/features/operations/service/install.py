@@ -119,7 +119,7 @@ def refuse_foreign_file(path: Path) -> None:
 
 
 def write(path: Path, text: str, mode: int) -> bool:
-    """Replace `path` by `text` in one step, and set its mode. Return whether the text was changed."""
+    """Replace `path` by `text` in one step, and set its mode. Return whether the text changed."""
     if path.is_file() and not path.is_symlink() and path.read_text() == text:
         path.chmod(mode)
         return False
