@@ -100,9 +100,9 @@ def check_sandbox() -> Iterator[Check]:
 
 
 def look() -> list[Check]:
-    """Run all checks now. Never raises: an error in a check is a failed check, and ends the look.
+    """Run all checks now. Workers are checked only if the database can be used.
 
-    Workers are checked only if the database can be used.
+    Never raises: after an error in a check, the result ends with a failed check `look`.
     """
     found: list[Check] = []
     try:

@@ -32,8 +32,9 @@ def entries_for(user: User, words: str) -> list[PaletteEntry]:
     """Return the entries for a search: pages, agents, then conversations.
 
     A page or an agent must contain each word in its heading or label, a conversation the whole text
-    `words` in a message or its title. Without words: all pages, the first agents and the latest
-    conversations.
+    `words` in a message or its title. Without words: all pages, agents and the latest
+    conversations. At most `MOST_AGENTS` agents (by name) and `MOST_CONVERSATIONS` conversations are
+    returned.
     """
     wanted = words.casefold().split()
 

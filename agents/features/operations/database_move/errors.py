@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class CommitUnknown(Exception):
-    """The connection was lost while the target committed the copy."""
+    """The connection was lost in the last step. Whether the target stored the copy is unknown."""
 
 
 class MoveRefused(Exception):

@@ -165,7 +165,7 @@ class Driver:
     def watch(self, run: Run) -> int:
         """Show a run of another process until it ends or waits. Ctrl-C only stops watching.
 
-        Returns 0, or the exit code of the signal. Use the driver for nothing else.
+        Returns 0, or the exit code of the signal that stopped it. The driver cannot be used again.
         """
         self._tree = TreeDisplay(run.id, self.display)
         watch = Watch(run.id, {}, self._show, None, Family(run.id).is_stuck)
