@@ -51,7 +51,7 @@ def skills_to_look_at(user: Person) -> QuerySet[Skill]:
 def with_columns(skills: QuerySet[Skill]) -> QuerySet[Any]:
     """Annotate the columns of the list.
 
-    `latest_trust` is the trust of the latest version, and `waits` tells whether that version waits
+    `latest_trust` is the trust of the latest version, and `waits` is true if that version waits
     for a decision. `on` and `off` count the agents for which somebody enabled or disabled the
     skill. `last_use` is a time, or None.
     """

@@ -62,7 +62,7 @@ class HealthFirst:
     """ASGI middleware that answers GET and HEAD of /healthz and /readyz without Django.
 
     It answers even if all threads of Django are busy. Requests with a cookie go to Django, which
-    tells staff more.
+    shows staff the results of the checks, too.
     """
 
     def __init__(self, application: Any) -> None:

@@ -28,7 +28,7 @@ def zip_of(backend: FileBackend, tree: FileTree) -> IO[bytes]:
     """Return the files of a tree as an open zip file, at its start.
 
     Names in the file are relative to the top of the tree. Omits directories without files, and
-    files that cannot be opened, for example because they were deleted meanwhile. The caller closes
+    files that cannot be opened, for example because they were just deleted. The caller closes
     the file.
 
     Raises:

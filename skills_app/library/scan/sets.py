@@ -1,4 +1,4 @@
-"""Compile RE2 expressions for any bytes, and sets of words: `text_scanner.linear` offers neither."""
+"""Compile RE2 expressions for any bytes, and sets of words, unlike `text_scanner.linear`."""
 
 from __future__ import annotations
 

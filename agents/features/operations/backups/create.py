@@ -41,7 +41,7 @@ _SETTLED_NS = 2_000_000_000
 
 @dataclass(slots=True)
 class Made:
-    """A finished backup. `new_objects` were not yet in the repository.
+    """A finished backup. `new_objects` were added to the repository.
 
     `new_bytes` is their size in bytes, compressed. `notes` are lines for people, for example about
     files that were left out.

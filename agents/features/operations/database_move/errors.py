@@ -11,5 +11,5 @@ class MoveRefused(Exception):
     """The database was not moved, and nothing has changed. The message is for people.
 
     One message is different: if the connection was lost at the end and the target cannot be
-    reached, it says how to find out whether the copy is complete.
+    reached, it explains how to find out whether the copy is complete.
     """
