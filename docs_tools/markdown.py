@@ -9,7 +9,10 @@ END = "<!-- End of the generated part. -->"
 
 
 def replaced(page: str, generated: str) -> str:
-    """Return the page with other text between the marks. The rest is written by hand."""
+    """Return the page with `generated` between the marks `START` and `END`.
+
+    The rest of the page is written by hand, and stays.
+    """
     before, _, rest = page.partition(START)
     after = rest.partition(END)[2]
     return f"{before}{START}\n\n{generated}\n{END}{after}"

@@ -11,7 +11,7 @@ VERBS = ("list", "read", "create", "change", "delete")
 
 
 def page(old: str, objects: Iterable[Any]) -> str:
-    """Return the page with a new table between the marks, of `RestObject` instances."""
+    """Return the page with a new table of `RestObject` instances between its marks."""
     lines = [
         "| object | scope | list | read | create | change | delete | further |",
         "|---|---|---|---|---|---|---|---|",

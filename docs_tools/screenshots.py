@@ -130,7 +130,10 @@ def take_queue(page: Page, base: str, environment: dict[str, str], script: Path)
 
 
 def take_skills(page: Page, base: str, directory: Path) -> None:
-    """Take an imported skill, and a later version of it that waits for review."""
+    """Import a skill and a later version of it, and save screenshots: skill.png and skills.png.
+
+    The later version waits for approval. `directory` receives the file that is imported.
+    """
     page.goto(f"{base}/skills/")
     for text in (SKILL, SKILL.replace("Fridays", "Mondays").replace("ten lines", "five lines")):
         file = directory / "SKILL.md"

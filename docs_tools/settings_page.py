@@ -15,7 +15,7 @@ _GIB = 1024**3
 
 
 def page(old: str, classes: Iterable[type[FeatureSettings]]) -> str:
-    """Return the page with new tables between the marks."""
+    """Return the page with new tables between its marks (`docs_tools.markdown`)."""
     return replaced(old, "\n".join(map(section, classes)))
 
 

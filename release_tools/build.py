@@ -23,7 +23,7 @@ def build(checkout: Path, source: Source, output: Path, licences_of: Path | None
     any time. The licence report also depends on the installed packages of this environment.
 
     Args:
-        checkout: A checkout of git.
+        checkout: The working tree of a Git repository.
         source: Its commit.
         output: A directory, which is created.
         licences_of: The Python of an environment with the packages of requirements/run.txt. None:
@@ -31,6 +31,7 @@ def build(checkout: Path, source: Source, output: Path, licences_of: Path | None
 
     Raises:
         ReleaseError: A step failed. `output` is unchanged.
+        OSError: A file cannot be written. `output` may be incomplete.
     """
     with tempfile.TemporaryDirectory(prefix="vel-release-") as name:
         tree, made = Path(name, "tree"), Path(name, "made")

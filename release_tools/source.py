@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class ReleaseError(Exception):
-    """The release cannot be built. The message names the remedy in one line."""
+    """The release cannot be built. The message says why and, if known, what to do, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ def read_source(checkout: Path) -> Source:
     """Return the commit HEAD of a checkout.
 
     Raises:
-        ReleaseError: The checkout has uncommitted changes, or is not a Git repository.
+        ReleaseError: The checkout has uncommitted changes or untracked files, or is not a Git
+            repository, or git is missing.
     """
     if changes := _git(checkout, "status", "--porcelain").decode().splitlines():
         raise ReleaseError(
@@ -60,15 +61,15 @@ def check_tag(tag: str, source: Source, changelog: str) -> None:
 def export(checkout: Path, source: Source, directory: Path) -> None:
     """Write the files of the commit into an empty directory, without any other files.
 
-    The result does not depend on the umask, the user's settings of git or untracked files. The
-    file info/attributes of the checkout's git directory counts.
+    The result does not depend on the umask, the user's settings of git or untracked files. Only
+    attributes in the checkout's own `.git/info/attributes` can change it.
 
     Raises:
         ReleaseError: git or tar is missing, or failed.
     """
     settings = (
         *("-c", "core.autocrlf=false", "-c", "core.attributesFile=/dev/null"),
-        *("-c", "tar.umask=022"),
+        *("-c", "core.eol=lf", "-c", "tar.umask=022"),
     )
     archive = _git(checkout, *settings, "archive", "--format=tar", source.commit)
     # tarfile cannot extract safely before Python 3.11.4.

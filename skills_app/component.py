@@ -84,8 +84,11 @@ class SkillsMiddleware(BuiltInMiddleware):
     def configure(self, config: DeepAgentConfig) -> DeepAgentConfig:
         """Return `config` with the skills of this middleware.
 
-        If both set a value, the one that is not a default applies. Raises `SetupError` if a skill
-        is active, because each session loads its own.
+        If both set a value, the one that is not a default applies.
+
+        Raises:
+            SetupError: A skill is active, although each session loads its own, or a registered
+                skill is invalid.
         """
         if active := self.registry.get_active():
             raise SetupError(
@@ -123,7 +126,10 @@ class SkillsMiddleware(BuiltInMiddleware):
         return self._shelf.listed(query or "")
 
     def load_skill(self, name: str | None = None, *, skill_name: str | None = None) -> str:
-        """Load a skill and the skills that it requires, and return their instructions."""
+        """Load a skill and the skills that it requires, and return their instructions.
+
+        If that is impossible, returns a message with the reason.
+        """
         shelf = self._shelf
         try:
             skills = shelf.to_load(name or skill_name or "")
@@ -145,7 +151,7 @@ class SkillsMiddleware(BuiltInMiddleware):
         return deactivated(skill)
 
     def auto_detect_skill(self, query: str) -> str | None:
-        """Return the instructions of the skill that fits `query` best.
+        """Load the skill that fits `query` best, and return its instructions.
 
         Returns None without `auto_load`, or if no skill fits.
         """
@@ -163,7 +169,10 @@ class SkillsMiddleware(BuiltInMiddleware):
         return {"active": [skill.name for skill in self.registry.get_active()]}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Make exactly the skills in `state` active. Raises `SetupError` for an unknown skill."""
+        """Make the skills in `state`, and those that they require, the only active ones.
+
+        Raises `SetupError` for an unknown skill.
+        """
         names = arguments.listed_texts("state: active", state.get("active", []), "names of skills")
         known = self._shelf.pinned
         if missing := [name for name in names if name not in known]:

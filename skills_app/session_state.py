@@ -1,4 +1,7 @@
-"""Read and restore the loaded skills in the state of a Python program's session."""
+"""Read and restore a thread's loaded skills, as a part of the state of its session.
+
+A Python program stores that state and restores it: see `agents.kernel.session_state`.
+"""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ class SkillSettings(FeatureSettings):
     """Skills
 
     These are in the dictionary `VEL_SKILLS`; their environment variables start with `VEL_SKILLS_`.
-    Of 1,345 public packages the largest has 5.6 MB and 145 files. See
-    [skills](../guides/skills.md).
+    The settings with a number are limits. Of 1,345 public packages the largest has 5.6 MB and 145
+    files. See [skills](../guides/skills.md).
     """
 
     DICTIONARY = "VEL_SKILLS"

@@ -58,9 +58,9 @@ def main() -> None:
 
 
 def end_with_supervisor(life_fd: int, grace: float) -> None:
-    """Wait until the supervisor has ended, stop this process as after SIGTERM, then kill the rest.
+    """Wait until the supervisor has ended, then stop this process as after SIGTERM.
 
-    `grace` is the time between the two, in seconds.
+    After `grace` seconds, kill its process group.
     """
     while os.read(life_fd, 1):
         pass

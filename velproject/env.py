@@ -32,6 +32,9 @@ def channel_layers(url: str) -> dict[str, Any]:
     """Return Django Channels' CHANNEL_LAYERS for the Redis at `url`; in memory for an empty URL.
 
     Accepts `redis://:password@host:port/0`, the same with `rediss` (TLS), and `unix:///socket`.
+
+    Raises:
+        ImproperlyConfigured: The URL is another one, or channels-redis is not installed.
     """
     if not url:
         return {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}

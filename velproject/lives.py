@@ -43,7 +43,7 @@ class Life:
         return f"{self.name}-{self.workers}"
 
     def say_that_it_works(self) -> None:
-        """Report the first useful work of a process to the supervisor."""
+        """Report to the supervisor that a process has done useful work."""
         if self.news_fd is not None:
             try:
                 os.write(self.news_fd, b"1")

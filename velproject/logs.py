@@ -1,7 +1,8 @@
 """Formatters that write a log record as one line of text or JSON.
 
 A line has the time, the level, the logger, the message and the fields of `extra`. It contains no
-terminal codes or hidden characters, and text that looks like a key is masked.
+terminal codes or hidden characters, and text that looks like a key is masked. Text has a traceback
+in further lines, JSON in a field.
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ class DatabaseAway(logging.Filter):
 
 
 class LineFormatter(logging.Formatter):
-    """Writes lines: `2026-01-31T12:00:00Z INFO agents.engine claimed run_id=… thread_id=…`."""
+    """Writes lines such as `2026-01-31T12:00:00 INFO agents.engine claimed run_id=… thread_id=…`.
+
+    The time is in the server's time zone, `TIME_ZONE`. A traceback follows in indented lines.
+    """
 
     default_time_format = "%Y-%m-%dT%H:%M:%S"
 
@@ -83,8 +87,9 @@ def _one_line(text: str) -> str:
 class JsonFormatter(logging.Formatter):
     """Writes a record as one JSON object in a line, in ASCII.
 
-    Each object has `message`, `level`, `logger` and `time`. A field of `extra` with one of these
-    names, or without a plain value, is omitted.
+    Each object has `time`, `level`, `logger`, `message` and `pid`, and `exception` with the
+    traceback of an error. A field of `extra` with one of these names, or without a plain value, is
+    omitted.
     """
 
     RESERVED: ClassVar = frozenset({"time", "level", "logger", "message", "pid", "exception"})

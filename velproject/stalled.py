@@ -34,8 +34,8 @@ def due_work() -> Due:
     """Return the work that workers should take now.
 
     This is due tasks, runs whose worker has disappeared, and queued runs for which workers have
-    room. Each of several hosts only considers its own work, and none while it must not start work.
-    On a full disk the result is empty, since runs wait for space.
+    room. Each of several hosts only considers the work that it may do, and none while it must not
+    start work. On a full disk the result is empty, since runs wait for space.
     """
     if is_used_up():
         return frozenset()

@@ -59,7 +59,7 @@ MOST_EXPORTED = 500
 
 
 def not_to_change(request: HttpRequest) -> list[str]:
-    """Return the fields of an agent that the user can only view."""
+    """Return the fields that need a further permission (`guarded_fields`) which the user lacks."""
     user = request.user
     return [name for name, needed in guarded_fields().items() if not user.has_perm(needed)]
 

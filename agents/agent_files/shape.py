@@ -95,7 +95,7 @@ def file_fields() -> dict[str, FieldInfo]:
 def ambiguous_options(attributes: Iterable[str]) -> list[str]:
     """Return options and relations of features whose names are already in use.
 
-    `attributes` are the names that each agent has as an object.
+    `attributes` are the names of the model's attributes: `dir(Agent)`.
     """
     of_relations = {relation.name for relation in relations()}
     options = option_fields().keys()

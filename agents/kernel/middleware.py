@@ -267,7 +267,7 @@ class ModelRequest(_Committing):
     """
 
     def reset(self, event: EventDraft) -> None:
-        """Send watchers the event `step.reset`: they discard the parts of the reply."""
+        """Send watchers `event`, a `step.reset`: they discard the parts of the reply."""
         self.stream.drop_parts()
         self.stream.put(event)
         self.has_parts = False

@@ -1,10 +1,11 @@
 """Decisions of people other than approvals of tool calls: proposals, and requests about a run.
 
-A proposal is a change that a person's decision makes, not a tool. A tool returns the proposal of an
-input (`Tool.proposes`), and so does a mount of the file tools (`agents.kernel.mounts`). Unless its
-kind needs no person for it (`ProposalKind.needs_person`), the call waits for a decision, which
-makes the change in its own transaction: nothing can change between decision and change. A feature
-declares each kind of change in the list `PROPOSALS` of its module `proposals`.
+A proposal is a change that a person's decision makes, not a tool. A tool can turn the input of a
+call into a proposal (`Tool.proposes`), and so can a mount of the file tools
+(`agents.kernel.mounts`). The tool call then waits for a decision, unless its kind needs no person
+for it (`ProposalKind.needs_person`). The decision makes the change in its own transaction: nothing
+can change between decision and change. A feature declares each kind of change in the list
+`PROPOSALS` of its module `proposals`.
 
 A request about a run names no call. A feature declares each kind in the list `RUN_REQUESTS` of its
 module `run_requests`.

@@ -29,7 +29,7 @@ class OldRows:
 
 
 def feature_rows() -> list[OldRows]:
-    """Return the kinds of rows of the installed features."""
+    """Return the kinds of rows that `vel prune` deletes: `OLD_ROWS` of the installed features."""
     return [entry for _, entry in collect("retention", "OLD_ROWS")]
 
 

@@ -103,7 +103,16 @@ def listed_texts(name: str, value: Any, what: str) -> list[str]:
 
 
 def named(name: str, value: Any, example: str) -> dict[str, Any]:
-    """Return a copy of a dictionary with texts as keys. Raises `SetupError` for other values."""
+    """Return a copy of `value`, which must be a dictionary with `str` keys.
+
+    Args:
+        name: The name of the argument, for the error.
+        value: The argument.
+        example: An example of a correct value, for the error.
+
+    Raises:
+        SetupError: `value` is no dictionary, or has other keys.
+    """
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise SetupError(f"{name} must be a dictionary, as {example}.")
     return dict(value)

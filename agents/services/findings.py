@@ -24,7 +24,7 @@ class FileFinding:
 
 
 def findings_in(files: Mapping[str, str]) -> list[FileFinding]:
-    """Return the warnings and dangers in `files`, texts by their paths, in the same order."""
+    """Return the warnings and dangers in `files` (path to text), in the order of `files`."""
     return [
         FileFinding(
             path,

@@ -107,10 +107,15 @@ def queue_for(run: Run) -> dict[str, Any]:
 
 
 def lock_membership(member: Member, *, exclusive: bool = False) -> bool:
-    """Return whether the host is alive and takes runs, valid until the transaction ends.
+    """Lock a host's row, and return whether the host is not declared dead and takes runs.
 
-    Locks the host's row: after a run's, before a thread's. Heartbeats do not wait for this lock.
-    With `exclusive`, waits for all claims that have it, and checks only whether the host is alive.
+    The answer is valid until the transaction ends. Lock rows in this order: run, host, thread.
+    Several claims can have the usual lock at a time, and heartbeats do not wait for it. The
+    exclusive lock waits for all claims, and claims and heartbeats wait for it: hold it briefly.
+
+    Args:
+        member: The host and its incarnation. False if the host has joined again since.
+        exclusive: Take the exclusive lock. A host that takes no runs counts, too.
     """
     strength = "UPDATE" if exclusive else "KEY SHARE"
     lock = f" FOR {strength}" if connection.vendor == "postgresql" else ""

@@ -250,7 +250,7 @@ def executable_settings(text: str) -> list[Setting]:
 
 
 def values_of(settings: list[Setting], pattern: str) -> list[str]:
-    """Return the values of all settings whose key matches `pattern`."""
+    """Return the values of all settings whose key matches the glob `pattern`, with case."""
     return [setting.value for setting in settings if fnmatchcase(setting.key, pattern)]
 
 

@@ -65,8 +65,8 @@ _TRIES = 3
 class Imported:
     """The result of an import.
 
-    `created` is false if the skill already has exactly these bytes. With `waits`, agents do not get
-    `version` until somebody accepts it.
+    `created` is false if the current or the latest version of the skill has exactly these bytes.
+    With `waits`, agents do not get `version` until somebody accepts it.
     """
 
     version: SkillVersion
@@ -280,11 +280,18 @@ def shared_sources() -> list[SourceRead]:
 def check_name(
     name: str, sources: Sequence[SourceRead], *, agent_id: str | None = None, new: bool = True
 ) -> None:
-    """Raise `Conflict` if a skill of the library, or of an agent, may not have this `name`.
+    """Check that a skill of the library, or an agent's own skill, may have this `name`.
 
-    The codes are `name_taken` for the name of a built-in skill, `duplicate` if the agent has or
-    could have a skill with this name (or owns one, with `new`), and `lookalike` if people could
-    confuse the name with another.
+    Args:
+        name: The name.
+        sources: The result of `shared_sources`.
+        agent_id: The agent; None for the library.
+        new: Whether the agent's own skill must be a new one. Otherwise, it may be updated.
+
+    Raises:
+        Conflict: With the code `name_taken` for the name of a built-in skill, `duplicate` if the
+            agent has or could have another skill with this name, and `lookalike` if people could
+            confuse the name with another.
     """
     taken = _names(sources, agent_id)
     holders = taken.get(name, [])

@@ -77,7 +77,10 @@ def _collision(name: str, scope: str, first: str) -> str:
 def pin_for_child(
     set_id: str | None, loaded: Sequence[PinnedSkill], child: Run, call_id: str
 ) -> None:
-    """Pin the skills for the run of a subagent: the set of its parent, or only `loaded`."""
+    """Pin the skills for the run of a subagent: only `loaded` or, without them, the set `set_id`.
+
+    `set_id` is the set of the parent run. If that is None, too, the run gets no skills.
+    """
     if loaded:
         ids = [skill.version_id for skill in loaded]
         rows = SkillVersion.objects.select_related("skill").in_bulk(ids)

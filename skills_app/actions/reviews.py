@@ -24,9 +24,10 @@ def review_version(
 ) -> SkillVersion:
     """Record that `by` vouches for a version, and return it. Agents get it as trusted.
 
-    This also ends a quarantine of the version. `content_hash` and `seen_trust` are the hash and the
-    trust that `by` has seen. Raises `NotAllowed`, `NotFound`, and `Conflict` (code `stale`) if one
-    of them has changed or the skill was deleted.
+    This also ends a quarantine of the version. An old version of a skill in a directory is only
+    recorded: agents get what the directory contains. `content_hash` and `seen_trust` are the hash
+    and the trust that `by` has seen. Raises `NotAllowed`, `NotFound`, and `Conflict` (code `stale`)
+    if one of them has changed or the skill was deleted.
     """
     check_may_review(by)
     skill, version = _locked(version_id)
@@ -57,8 +58,14 @@ def quarantine_version(version_id: int, *, by: AbstractBaseUser, reason: str) ->
     """Put the bytes of a version into quarantine, in every skill that has them.
 
     Each of these skills returns to its latest earlier version that was accepted and is not
-    quarantined. Without one, agents lose the skill. Runs that have started keep it. Raises
-    `NotAllowed`, `NotFound`, and `InvalidRequest` without a reason.
+    quarantined. Without one, and if it is in a directory, agents lose the skill. Runs that have
+    started keep it.
+
+    Raises:
+        NotAllowed: `by` may not review skills.
+        NotFound: There is no such version.
+        InvalidRequest: There is no reason.
+        Conflict: With the code `stale`: other requests keep storing the same bytes.
     """
     check_may_review(by)
     if not reason.strip():

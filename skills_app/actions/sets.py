@@ -92,8 +92,8 @@ MIN_DAYS = 1
 def prune_unpacked_skills(days: int, *, apply: bool) -> list[str]:
     """Remove unpacked sets that no run has requested in `days` days, and return their paths.
 
-    Sets of unfinished runs stay, because a worker may have mounted them. Without `apply`, nothing
-    is removed. Raises OSError.
+    `days` counts as at least `MIN_DAYS`. Sets of unfinished runs stay, because a worker may have
+    mounted them. Without `apply`, nothing is removed. Raises OSError.
     """
     active = RunSkillSet.objects.exclude(run__status__in=ENDED_RUNS).order_by()
     sets = active.values_list("skill_set_id", flat=True).distinct()

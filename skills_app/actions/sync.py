@@ -100,7 +100,11 @@ def read_source(scope: str) -> SourceRead:
 
 
 def changes_of(read: SourceRead) -> Changes:
-    """Return the differences between `read` and the rows. Without changes, this is one query."""
+    """Return the differences between `read` and the rows. Without changes, this is one query.
+
+    An unreadable directory has no changes. If a package has a problem that may be temporary, no
+    skill counts as gone.
+    """
     if "" in read.problems:
         return Changes((), ())
     rows = Skill.objects.filter(scope=read.scope, is_deleted=False)

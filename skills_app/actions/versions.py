@@ -38,7 +38,7 @@ def skill_state(agent_id: str, name: str) -> tuple[str | None, int]:
     """Return (content, number) of the latest version of an agent's own skill.
 
     The content is None if the skill does not exist, was deleted, or is in quarantine: the agent
-    reads the content.
+    reads the content. The number is 0 if the agent never had such a skill.
     """
     latest = (
         SkillVersion.objects.filter(skill__scope=agent_scope(agent_id), skill__name=name)

@@ -49,7 +49,12 @@ def skills_to_look_at(user: Person) -> QuerySet[Skill]:
 
 
 def with_columns(skills: QuerySet[Skill]) -> QuerySet[Any]:
-    """Annotate `latest_trust`, `waits`, `on` and `off` (choices of agents), and `last_use`."""
+    """Annotate the columns of the list.
+
+    `latest_trust` is the trust of the latest version, and `waits` is true if that version waits
+    for a decision. `on` and `off` count the agents for which somebody enabled or disabled the
+    skill. `last_use` is a time, or None.
+    """
     latest = SkillVersion.objects.filter(skill=OuterRef("pk"), number=OuterRef("version"))
     # A version that the scan quarantined awaits a decision; one that a person quarantined does not.
     open_versions = latest.exclude(content=None).filter(

@@ -197,9 +197,9 @@ def last_runs(skill: Skill, user: Person) -> list[dict[str, Any]]:
 
 
 def agents_of(skill: Skill, user: Person) -> list[tuple[Agent, bool]]:
-    """Return (agent, enabled) for the agents that have a choice about the skill.
+    """Return (agent, enabled) for the agents for which somebody enabled or disabled the skill.
 
-    Agents that `user` may not use are omitted.
+    Agents that `user` may not use are omitted. At most `AGENTS_SHOWN`.
     """
     choices = skill.choices.filter(agent__in=agents_for(user).values("pk"))
     rows = choices.select_related("agent").order_by("agent__name", "agent")[:AGENTS_SHOWN]

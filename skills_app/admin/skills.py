@@ -68,7 +68,7 @@ class SkillAdmin(JournalAdmin):
         )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Allow everybody who may change something here.
+        """Also allow everybody who may manage the library or review skills.
 
         The login page calls this without a user.
         """
@@ -153,9 +153,10 @@ class SkillAdmin(JournalAdmin):
 
     @admin.display(description="agents")
     def agents_with_it(self, skill: Any) -> str:
-        """Return the number of agents with the skill. Shared skills count choices.
+        """Return which agents have the skill: a number, `all`, or `all but` a number.
 
-        Not everybody may know the number of all agents.
+        A skill that all agents have shows no total, because not everybody may know the number of
+        agents.
         """
         if skill.scope == LIBRARY:
             return str(skill.on)

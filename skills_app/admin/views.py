@@ -38,7 +38,12 @@ _KINDS = (
 
 
 def skill_or_404(page: JournalAdmin, request: HttpRequest, pk: int) -> Any:
-    """Return the skill. Raises `Http404` if it does not exist or the user may not view it."""
+    """Return the skill.
+
+    Raises:
+        PermissionDenied: The user may view no skills here.
+        Http404: The skill does not exist, or the user may not see it.
+    """
     if not page.has_view_permission(request):
         raise PermissionDenied
     skill = page.get_queryset(request).select_related("current", "agent").filter(pk=pk).first()

@@ -55,7 +55,7 @@ class SkillChangeBody(StrictSerializer):
 
 
 class UploadForm(StrictSerializer):
-    """A multipart form. With `accept`, agents get a later version without a review."""
+    """A multipart form. With `accept`, a reviewer gives agents a later version at once."""
 
     file = serializers.FileField(allow_empty_file=True, max_length=1_000)
     accept = serializers.ChoiceField(choices=["true", "false"], default="false")

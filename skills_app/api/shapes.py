@@ -10,7 +10,10 @@ from skills_app.models import Trust
 
 
 class SkillShape(serializers.Serializer[object]):
-    """`version` is the one that agents get, null while none is accepted."""
+    """`version` is the one that agents get, null while none is accepted.
+
+    `trust` is that of this version, or else of the latest one. `findings` is their number.
+    """
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -35,7 +38,11 @@ class FoundSkillShape(SkillShape):
 
 
 class AgentSkillShape(SkillShape):
-    """A skill as one agent has it. `waits`: a later version is not accepted yet."""
+    """A skill as one agent has it.
+
+    `waits`: a later version is not accepted yet. `collides`: the agent uses another skill of the
+    same name instead.
+    """
 
     instructions = serializers.CharField()
     enabled = serializers.BooleanField()
@@ -102,7 +109,11 @@ class SkillHeadShape(serializers.Serializer[object]):
 
 
 class SkillUsageShape(serializers.Serializer[object]):
-    """Numbers of runs, and of `files_read`; `endings` counts using runs by their status."""
+    """The use of a version by runs.
+
+    `shown` and `loaded` count the runs that had it and that loaded it, and `files_read` the reads
+    of its files. `endings` counts, by status, the runs that loaded it or read its files.
+    """
 
     version = serializers.IntegerField()
     shown = serializers.IntegerField()

@@ -134,7 +134,11 @@ class QuarantineSkill(ApiView):
 
 
 def asked_version(request: Request, skill_id: str) -> SkillVersion:
-    """Return the version that the query of `request` names, by default the current one."""
+    """Return the version that the query names, by default the current one, or else the latest.
+
+    Raises:
+        NotFound: There is no such skill or version.
+    """
     number = read_query(VersionQuery, request).get("version")
     skill = skill_of(skills_for(person(request)), skill_id)
     version = version_of(skill, number)

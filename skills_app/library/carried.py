@@ -56,9 +56,9 @@ def carried_metadata(head: Head) -> dict[str, str]:
 
 
 def from_json(text: Value) -> Value | None:
-    """Return the value that `as_text` stored in `text`, None if it is invalid JSON.
+    """Return the value that `carried_metadata` stored as JSON in `text`, None if it is no JSON.
 
-    Numbers and booleans are returned as text.
+    Numbers, booleans and null are returned as text.
     """
     try:
         value = json.loads(as_text(text))
@@ -68,7 +68,10 @@ def from_json(text: Value) -> Value | None:
 
 
 def carried_extra(text: Value) -> Mapping[str, str] | None:
-    """Return the unknown fields that an earlier export wrote to `text`; None for other content."""
+    """Return the unknown fields that `carried_metadata` stored in `text`.
+
+    Returns None if `text` is no JSON object of strings.
+    """
     held = from_json(text)
     if isinstance(held, dict) and all(isinstance(value, str) for value in held.values()):
         return {key: as_text(value) for key, value in held.items()}

@@ -59,7 +59,8 @@ def export_files(source: Package | Sequence[PackageFile], head: Head) -> list[Pa
 def head_text(head: Head) -> str:
     """Return `head` as the start of a SKILL.md, with both `---` lines.
 
-    Strict readers, and Vel, read the same values back.
+    Strict readers, and Vel, read the same values back. Raises `InvalidSkill` if it would be too
+    long.
     """
     fields: dict[str, str] = {"name": head.name, "description": head.description}
     if head.license:

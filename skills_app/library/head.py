@@ -276,7 +276,8 @@ _SENTENCE_END = re.compile(r"[.!?]\s")
 def first_sentences(text: str, limit: int) -> str:
     """Return the first sentences of `text` that fit in `limit` characters.
 
-    If they are less than half of that, the result has words and an ellipsis instead.
+    `text` must be longer than that. If the sentences are less than half of `limit`, the result has
+    words and an ellipsis instead.
     """
     beginning = text[: limit + 1]
     ends = [found.start() + 1 for found in _SENTENCE_END.finditer(beginning)]

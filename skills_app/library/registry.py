@@ -55,6 +55,8 @@ class SkillRegistry:
     skill with `enabled: false` is listed, but not found, suggested or activated.
 
     Args:
+        skill_dirs: Directories of skills. The first one has priority.
+        include_builtin: Whether the skills of Vel are included.
         cache_dir: An existing directory, mode 0700, where a search over more than 40 skills keeps
             what it knows about them, so that the first search of a later process is faster.
 
@@ -122,8 +124,9 @@ class SkillRegistry:
         Args:
             skill: A `Skill`, or a dictionary with the fields of one.
 
-        Raises `InvalidSkill` if the name has no letters or digits, and `SetupError` that names a
-        wrong field of a dictionary.
+        Raises:
+            InvalidSkill: The name has no letters or digits, or `skill` is neither of these.
+            SetupError: A field of the dictionary is wrong. The message names it.
         """
         if isinstance(skill, Mapping):
             skill = _skill_of(skill)
@@ -164,7 +167,11 @@ class SkillRegistry:
     get_all = list
 
     def registered(self) -> Skills:
-        """Return the enabled skills that were added with `register`."""
+        """Return the enabled skills that the program added after the registry was created.
+
+        These are the skills of `register`, and of `load_from_directory` for other directories than
+        those of the registry.
+        """
         return [skill for skill in self._on() if skill.name in self._registered]
 
     def scores(self, query: str) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Represent the origin of a skill as a word in its row. Names are unique within a scope.
 
-If an agent has a name from two scopes, it uses the skill of the scope that comes first here.
+If an agent has a name from two scopes, it uses the skill of the scope that comes first here. Only a
+directory that the caller of a thread has named comes before the built-in skills.
 """
 
 from __future__ import annotations

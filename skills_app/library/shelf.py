@@ -75,7 +75,7 @@ class Shelf:
         return []
 
     def listed(self, query: str = "") -> list[dict[str, Any]] | str:
-        """Return all skills, or the result of a search for `query`."""
+        """Return all skills, or those that fit `query`; a message for the model if none fits."""
         if query.strip():
             return self._found(query)
         return [
@@ -258,7 +258,7 @@ class Instructions:
     """The instructions of loaded skills for the model, together about `limit` bytes.
 
     Each text has the title, the list of files and the body. A shortened text names the path of the
-    complete one. When no room is left, a skill has one line.
+    complete one. When no room is left, a text has only the title and this path.
     """
 
     def __init__(self, limit: int, *, heads_only: bool = False) -> None:

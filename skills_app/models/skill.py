@@ -25,8 +25,8 @@ class Skill(models.Model):
     """A named skill. Its content is in its versions.
 
     `scope` is a scope of `skills_app.library.scopes`. `current` is the version that agents get; a
-    later one waits until somebody accepts it. `current` is null if the skill was deleted or no
-    version was accepted.
+    later one waits until somebody accepts it. `current` is null if the skill was deleted, or no
+    accepted version is left outside of quarantine.
     """
 
     scope = models.CharField(max_length=1100)
@@ -122,7 +122,8 @@ class SkillVersion(models.Model):
 class AgentSkill(models.Model):
     """The choice to enable or disable a skill for an agent.
 
-    Without a choice, library skills are disabled and all others enabled.
+    Without a choice, library skills are disabled. All others are enabled, unless their SKILL.md has
+    `enabled: false`.
     """
 
     agent = models.ForeignKey(

@@ -26,7 +26,11 @@ class Available:
 
 
 def scopes_of(agent_id: str, *, built_in: bool, directories: Sequence[str]) -> list[str]:
-    """Return the scopes of an agent, in the order in which they keep a name."""
+    """Return the scopes of an agent (see `library.scopes`), the first one first.
+
+    Of several skills with one name, that of the first scope keeps it. See `available_skills` for
+    the exception.
+    """
     named = [*SkillSettings.now().DIRECTORIES, *directories]
     return [
         *([BUILT_IN] if built_in else []),

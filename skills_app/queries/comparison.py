@@ -30,7 +30,11 @@ Status = Literal["added", "removed", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The change of one file. `review` is its diff. Without a diff, `why` is the reason."""
+    """The change of one file. `path` is the stored path, and `name` the one to show.
+
+    `mode` says in words whether the file became executable. `review` is its diff. Without a diff,
+    `why` is the reason, or "" if only the mode has changed.
+    """
 
     path: str
     name: str
@@ -46,10 +50,10 @@ class FileChange:
 class Comparison:
     """The changes between two versions.
 
-    Of a file, `path` is the stored path and `name` the shown one. `unshown` are files without a
-    diff. `findings` are the scan's findings that only the later version has, as JSON. `gone` is the
-    number of those that only the earlier version has. `asks_more` are the changed fields of
-    SKILL.md that control the use of the skill.
+    `same` is the number of unchanged files, and `unshown` that of files without a diff. `findings`
+    are the scan's findings that only the later version has, as JSON. `gone` is the number of those
+    that only the earlier version has. `asks_more` are the changed fields of SKILL.md that control
+    the use of the skill.
     """
 
     files: tuple[FileChange, ...]

@@ -48,7 +48,11 @@ _POSTGRESQL = "SELECT skill_id FROM skills_app_skillindexentry WHERE lexemes @@ 
 
 
 def index_version(version: SkillVersion) -> None:
-    """Index `version`, the current one of its skill, in the caller's transaction."""
+    """Index `version`, the current one of its skill, in the caller's transaction.
+
+    In an index of more than `FEW` skills, the language model also reads those that it has not read
+    yet.
+    """
     document = stored_document(version)
     analysed = analyse(document)
     SkillIndexEntry.objects.update_or_create(

@@ -61,7 +61,7 @@ def version_of(skill: Skill, number: int | None = None) -> SkillVersion | None:
 
 
 def waiting_trusts(skills: Iterable[Skill]) -> dict[int, str]:
-    """Return by skill the trust of the latest version.
+    """Return the trust of the latest version by the skill's id.
 
     Skills with a current version are omitted.
     """

@@ -62,8 +62,8 @@ def filter_skills(skills: QuerySet[Skill], terms: SkillFilter) -> QuerySet[Skill
 def search_skills(skills: QuerySet[Skill], query: str, *, limit: int) -> list[FoundSkill]:
     """Return at most `limit` skills that match `query`, best first.
 
-    Skills whose name contains the query come first. A skill without an accepted version is only
-    found by its name.
+    A skill with this name has the score 1, and one whose name contains the query at least
+    `NAMED_SCORE`. A skill without an accepted version is only found by its name.
     """
     scores = {match.skill_id: match.score for match in ranked_versions(query, skills)}
     called = normalise_name(query)

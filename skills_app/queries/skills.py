@@ -84,9 +84,9 @@ def with_waiting(skills: QuerySet[Skill]) -> QuerySet[Skill]:
 
 
 def library_for(user: Person) -> QuerySet[Skill]:
-    """Return the shared skills with their current versions, which every user may read.
+    """Return the skills of the library and the built-in ones, which every user may read.
 
-    Each has `waits`, as in `AgentSkillRow`.
+    Each has its current version and `waits`, as in `AgentSkillRow`.
     """
     if not user.is_authenticated:
         return Skill.objects.none()

@@ -48,7 +48,10 @@ def rank_versions(query: str, version_ids: Collection[int]) -> list[RankedVersio
 
 
 def rank_pinned(query: str, skills: Collection[PinnedSkill]) -> list[tuple[PinnedSkill, float]]:
-    """Rank the skills of a run like `rank_versions`, with no query for analysed ones."""
+    """Rank the skills of a run like `rank_versions`.
+
+    Needs no database query for skills that this process has analysed already.
+    """
     known = _analysed({skill.version_id: _key(skill.name, skill.content_hash) for skill in skills})
     found = dict(zip(known, scores(query, [*known.values()]), strict=True))
     ranked = [(skill, found[skill.version_id]) for skill in skills if skill.version_id in found]

@@ -212,7 +212,9 @@ class RunSkills(RunPart, Shelf):
     def for_child(self, subagent: SubagentSpec) -> Inherited:
         """Return the pinned set or the loaded skills that the run of a subagent inherits.
 
-        Raises `SubagentError` for a skill that is missing or in quarantine.
+        Raises:
+            SubagentError: A skill or one that it requires is missing or in quarantine, or skills
+                require each other in a circle.
         """
         if not subagent.skills:
             return Inherited(partial(pin_for_child, self.set_id, []))
@@ -262,7 +264,7 @@ def files_of(skills: dict[str, PinnedSkill], call: FinishedCall) -> Found:
 def note_of(found: Found, call: FinishedCall) -> tuple[Callable[[], None], Sequence[PinnedSkill]]:
     """Return (the function that records the files, the skills that become active).
 
-    The function must run in the transaction of the call.
+    Call the function in the transaction of the tool call. It records at most 20 files.
     """
     opened = [skill for skill, path in found if path == SKILL_FILE]
     activates = opened if "load_skill" not in call.tools else []

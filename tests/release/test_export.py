@@ -46,6 +46,22 @@ def test_the_attributes_of_the_builder_do_not_change_the_files(
     assert (target / "f.txt").read_bytes() == b"one\ntwo\n"
 
 
+def test_the_line_ends_of_the_builder_do_not_change_the_files(
+    source: Source, tmp_path: Path
+) -> None:
+    """`eol` applies to files that an attribute declares to be text."""
+    checkout = tmp_path / "checkout"
+    (checkout / ".git/info/attributes").write_text("f.txt text\n")
+    with (tmp_path / "config").open("a") as config:
+        config.write("[core]\neol = crlf\n")
+    target = tmp_path / "target"
+    target.mkdir()
+
+    export(checkout, source, target)
+
+    assert (target / "f.txt").read_bytes() == b"one\ntwo\n"
+
+
 def test_a_failure_of_tar_is_a_release_error(source: Source, tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="tar failed"):
         export(tmp_path / "checkout", source, tmp_path / "missing")

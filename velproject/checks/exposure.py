@@ -1,7 +1,8 @@
 """Django system checks that refuse settings which expose this server to other machines.
 
-`vel up`, `vel worker` and every management command run them. A check is an error only if the
-settings themselves prove the exposure: a name in ALLOWED_HOSTS that does not mean this machine.
+`vel up`, `vel worker` and every management command run them. `check_exposure` reports errors only
+if the settings themselves prove that other machines reach the server: by a name in ALLOWED_HOSTS
+that does not mean this machine.
 """
 
 from __future__ import annotations
@@ -124,10 +125,9 @@ def check_secret_keys(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def check_accounts(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Check what is unsafe or unusable if this server runs as root.
+    """Check that the accounts of sandboxes can reach the data directory.
 
-    The accounts of sandboxes must be able to reach the data directory, and agents must not run
-    commands without a sandbox.
+    A server that runs as root uses such accounts. For other servers, nothing is checked.
     """
     if os.geteuid() != 0:
         return []

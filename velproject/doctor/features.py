@@ -38,7 +38,7 @@ def check_features() -> Iterator[Finding]:
 
 
 def check_needed_toolboxes() -> Iterator[Finding]:
-    """Check that this host has the toolboxes of all agents, because any of them may run here."""
+    """Check that this host has the toolboxes of all active agents: any of them may run here."""
     agents = Agent.objects.filter(is_active=True, sandbox=True).exclude(toolbox="")
     needed: dict[str, list[str]] = {}
     for name, slug in agents.order_by("toolbox", "slug").values_list("toolbox", "slug"):

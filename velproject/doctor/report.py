@@ -103,7 +103,7 @@ def check_settings() -> Iterator[Finding]:
 
 
 def check_database() -> Finding:
-    """Check that the database is reachable and migrated."""
+    """Check that the database is reachable and migrated. Makes an SQLite file private."""
     name = f"{connection.vendor} {connection.settings_dict['NAME']}"
     try:
         protect_database_file()
@@ -167,7 +167,7 @@ def check_sandbox() -> Iterator[Finding]:
 def check_toolboxes() -> Iterator[Finding]:
     """Check that each toolbox is unchanged, and that this host's Python can run it.
 
-    Reads all files of the toolboxes.
+    Also checks that the toolbox for attached documents exists. Reads all files of the toolboxes.
     """
     base = DataSettings.now().toolboxes
     names = toolbox_names(base)

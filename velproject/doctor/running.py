@@ -61,7 +61,10 @@ def _no_worker(what: str, backlog: int) -> Finding:
 
 
 def check_model(*, online: bool) -> Finding:
-    """Check that the default provider is configured; with `online`, that it answers."""
+    """Check that the default provider is configured; with `online`, that it answers.
+
+    Otherwise, only opens a connection to its host.
+    """
     name = default_provider()
     model = default_model(name)
     if name == "scripted":

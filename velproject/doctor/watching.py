@@ -12,7 +12,10 @@ from velproject.monitoring.readiness import check_workers as seen_workers
 
 
 def check_watching() -> Iterator[Finding]:
-    """Check monitoring. Needs a migrated database."""
+    """Yield the findings about monitoring: a failed check is a note, not a problem.
+
+    Needs a migrated database.
+    """
     for check in (*seen_workers(), *check_disk()):
         subject = "workers seen" if check.name == "workers" else check.name
         yield Finding(subject, Level.OK if check.ok else Level.NOTE, check.detail)

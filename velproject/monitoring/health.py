@@ -59,10 +59,10 @@ def _status(checks: list[Check]) -> int:
 
 
 class HealthFirst:
-    """ASGI middleware that answers anonymous requests for both paths without Django.
+    """ASGI middleware that answers GET and HEAD of /healthz and /readyz without Django.
 
-    It answers even if all threads of Django are busy. Django handles requests with a cookie, which
-    can come from staff.
+    It answers even if all threads of Django are busy. Requests with a cookie go to Django, which
+    shows staff the results of the checks, too.
     """
 
     def __init__(self, application: Any) -> None:

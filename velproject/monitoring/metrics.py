@@ -25,7 +25,7 @@ _kept: tuple[float, str] = (float("-inf"), "")
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Return the metrics; 401 without the right token.
+    """Return the metrics; 401 without the right token, and 503 without the database.
 
     Returns 404 if no token is set, to hide the endpoint.
     """

@@ -100,7 +100,10 @@ def check_sandbox() -> Iterator[Check]:
 
 
 def look() -> list[Check]:
-    """Run all checks now. Never raises: a check that raises an error has failed."""
+    """Run all checks now. Workers are checked only if the database can be used.
+
+    Never raises: after an error in a check, the result ends with a failed check `look`.
+    """
     found: list[Check] = []
     try:
         for check in (check_database, check_disk, check_sandbox):
@@ -135,7 +138,10 @@ class Readiness:
         self._until = float("-inf")
 
     def checks(self) -> list[Check]:
-        """Return the last results. If they are old, one caller checks again; others do not wait."""
+        """Return the last results. If they are old, one caller checks again; others do not wait.
+
+        Before the first results, all callers wait.
+        """
         if self._found is None:
             with self._lock:
                 return self._found if self._found is not None else self._renewed()

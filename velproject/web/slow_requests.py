@@ -111,7 +111,7 @@ class TimedChannel(HTTPChannel):
         super().connectionLost(reason)
 
     def cut(self) -> None:
-        """Close the connection. If the client waits for an answer, send an error first."""
+        """Close the connection. If a part of a request has arrived, send an error (408) first."""
         if self.is_closing:
             self.transport.abortConnection()
             return

@@ -74,7 +74,7 @@ def _shape_of(model: type[BaseModel]) -> type[serializers.Serializer[Any]]:
 
 
 class RelatedNames(serializers.ListField):
-    """The names of an agent's rows in one relation of a feature."""
+    """The names of the objects to which an `AgentRelation` of a feature links an agent."""
 
     child = serializers.CharField()
 
@@ -83,7 +83,7 @@ class RelatedNames(serializers.ListField):
         self.relation = relation
 
     def to_representation(self, data: Any) -> list[str]:
-        """Return the names of the rows that the agent `data` has in this relation."""
+        """Return the names of the objects to which this relation links the agent `data`."""
         return self.relation.names(data)
 
 

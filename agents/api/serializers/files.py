@@ -93,7 +93,10 @@ class FileEntriesShape(serializers.Serializer[object]):
 
 
 class StepShape(serializers.Serializer[object]):
-    """A step from one state of the files to the next, with numbers of files."""
+    """A step from one state of the files to the next.
+
+    `added`, `changed` and `deleted` are counts of files.
+    """
 
     step = serializers.IntegerField()
     run = serializers.CharField(allow_null=True)

@@ -36,7 +36,7 @@ class BuildShape(serializers.Serializer[object]):
 
 
 class ToolboxDetailShape(ToolboxShape):
-    """A toolbox, or one that is being built for the first time: then `built_at` is empty."""
+    """A toolbox with its last build. `built_at` is empty until a first build succeeds."""
 
     build = BuildShape()
 

@@ -131,7 +131,10 @@ def shown_result_json(text: str, size: int) -> ShownText:
 
 
 def block_text(content: str | list[dict[str, Any]]) -> str:
-    """Return the content of a tool_result block as text. Images are named, not shown."""
+    """Return the content of a tool_result block as text.
+
+    An image becomes a note with its media type, and a block of another type its JSON.
+    """
     if isinstance(content, str):
         return content
     return "\n\n".join(_one_block(block) for block in content)

@@ -130,5 +130,5 @@ def owns_database_file() -> bool:
 
 
 def again(command: str) -> str:
-    """Return a command to suggest to the person, for the same database."""
+    """Return the command line `vel COMMAND` for a message, with the `--persist` of this call."""
     return f"vel {command}" + (f" --persist {shlex.quote(str(_persist[0]))}" if _persist else "")

@@ -63,7 +63,10 @@ HEADING = (
 
 @dataclass(slots=True)
 class Look:
-    """The result for one file: Markdown, a picture, or the reason for having neither."""
+    """The result of converting one attached file.
+
+    Markdown, a picture, or the reason for having neither.
+    """
 
     upload: Upload
     has_rendition: bool = False

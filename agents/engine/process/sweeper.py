@@ -254,7 +254,10 @@ class WorkerHeartbeat:
             logger.warning("a worker could not say that it ends: %s", error)
 
     async def leave_counts(self) -> None:
-        """Store the counters of a process without a row, at its end."""
+        """Add the counters of this process to the stored sums, if it has no row of its own.
+
+        Call this at the end of the process. Logs an error of the database.
+        """
         try:
             await self._database.run(leave_counts)
         except DatabaseError as error:

@@ -95,8 +95,8 @@ INPUT_SHARE = 4
 def cut_middle(text: str, limit: int, note: str = "") -> str:
     """Return `text`, or its start and end if it has more than `limit` bytes.
 
-    A remark in the middle gives the size of the omitted rest, followed by `note`. It is not counted
-    in `limit`.
+    A remark in the middle gives the number of omitted bytes, followed by `note`. The result exceeds
+    `limit` by this remark.
     """
     data = text.encode("utf-8")
     if len(data) <= limit:

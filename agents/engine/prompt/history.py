@@ -107,9 +107,10 @@ def thread_history(run: Run) -> Iterator[tuple[Role, str]]:
     """Yield the history for the model, as (role, blocks as a JSON array).
 
     The history contains the thread up to and including `run`. A turn with open calls ends it: the
-    driver that finishes the calls appends their results. Refused messages and replies are omitted,
-    and thoughts of earlier epochs, because models bind them to their prompt. The last compaction
-    of the thread replaces the start of the history, whose rows are not read.
+    driver that finishes the calls appends their results. Omits refused messages and replies, and
+    the thoughts of earlier epochs, because models bind them to their prompt. The thread's last
+    compaction replaces the start of the history, whose rows are not read, and can shorten texts of
+    the turns after it.
     """
     return history_since(latest_compaction(run.thread_id), run)
 

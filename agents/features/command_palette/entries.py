@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
@@ -28,18 +29,21 @@ class PaletteEntry:
 
 
 def entries_for(user: User, words: str) -> list[PaletteEntry]:
-    """Return the entries that contain all `words`, by group. Without words: the first of each.
+    """Return the entries for a search: pages, agents, then conversations.
 
-    Conversations are searched in their messages too.
+    A page or an agent must contain each word in its heading or label, a conversation the whole text
+    `words` in a message or its title. Without words: all pages, agents and the latest
+    conversations. At most `MOST_AGENTS` agents (by name) and `MOST_CONVERSATIONS` conversations are
+    returned.
     """
     wanted = words.casefold().split()
-    pages_and_agents = [*_pages(user), *_agents(user)]
-    found = [
-        entry
-        for entry in pages_and_agents
-        if all(word in f"{entry.group} {entry.label}".casefold() for word in wanted)
-    ]
-    return [*found, *_conversations(user, words)]
+
+    def matches(entry: PaletteEntry) -> bool:
+        text = f"{entry.group} {entry.label}".casefold()
+        return all(word in text for word in wanted)
+
+    agents = islice(filter(matches, _agents(user)), MOST_AGENTS)
+    return [*filter(matches, _pages(user)), *agents, *_conversations(user, words)]
 
 
 def _pages(user: User) -> Iterator[PaletteEntry]:
@@ -51,7 +55,7 @@ def _pages(user: User) -> Iterator[PaletteEntry]:
 
 
 def _agents(user: User) -> Iterator[PaletteEntry]:
-    for slug, name in agents_for(user).order_by("name").values_list("slug", "name")[:MOST_AGENTS]:
+    for slug, name in agents_for(user).order_by("name").values_list("slug", "name"):
         url = f"{reverse('web:home')}?{urlencode({'agent': slug})}#new"
         yield PaletteEntry("Start a run", visible(name), url)
 

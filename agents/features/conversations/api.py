@@ -19,7 +19,10 @@ from agents.models import Thread, TokenScope
 
 
 class MarkBody(StrictSerializer):
-    """A missing field keeps its value. Archiving removes the pin; pinning restores the thread."""
+    """A missing field keeps its value. Archiving removes the pin, and pinning restores the thread.
+
+    If both are true, the thread is archived.
+    """
 
     pinned = serializers.BooleanField(required=False)
     archived = serializers.BooleanField(required=False)

@@ -34,7 +34,11 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Conversations, latest first. `is_cut`: there are older ones."""
+    """Two lists of conversations. `is_cut`: there may be older ones.
+
+    `pinned` starts with the one that was pinned last, and is empty in a search and among the
+    archived. `others` starts with the one with the latest run.
+    """
 
     pinned: list[Conversation]
     others: list[Conversation]
@@ -45,7 +49,7 @@ def conversations_of(person: Person, words: str = "", *, archived: bool = False)
     """Return the conversations that `person` started.
 
     Args:
-        words: Only those with these words in a message or the title.
+        words: Only conversations with this text in a message or the title; "" for all.
         archived: Return the archived ones instead of the others.
     """
     runs, is_cut = _newest_runs(person, words)
@@ -64,7 +68,11 @@ def conversations_of(person: Person, words: str = "", *, archived: bool = False)
 def mark(
     thread: Thread, *, pinned: bool | None = None, archived: bool | None = None
 ) -> ConversationMark:
-    """Set marks of a thread. None keeps a mark. An archived thread is not pinned."""
+    """Set marks of a thread. None keeps a mark.
+
+    An archived thread is not pinned: archiving removes the pin. Pinning an archived thread restores
+    it, unless `archived` is true.
+    """
     now = timezone.now()
     with transaction.atomic():
         found, _ = ConversationMark.objects.select_for_update(no_key=True).get_or_create(

@@ -25,9 +25,11 @@ class TooLarge(ServiceError):
 
 
 def zip_of(backend: FileBackend, tree: FileTree) -> IO[bytes]:
-    """Return the files below the top of a tree as an open zip file, at its start.
+    """Return the files of a tree as an open zip file, at its start.
 
-    Names in the file are relative to the top. Files that disappear while they are read are omitted.
+    Names in the file are relative to the top of the tree. Omits directories without files, and
+    files that cannot be opened, for example because they were just deleted. The caller closes
+    the file.
 
     Raises:
         TooLarge: There are too many files, or too many bytes.

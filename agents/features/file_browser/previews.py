@@ -55,7 +55,10 @@ _LANGUAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of a CSV file; the first row is the heading. `is_cut`: there are more."""
+    """The start of a CSV or TSV file. The first row with a cell is the heading.
+
+    `is_cut`: there are more rows. Empty rows are omitted. Long rows and long cells are cut.
+    """
 
     heading: list[str]
     rows: list[list[str]]
@@ -64,7 +67,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The content of a file as a page shows it. `note` says what is missing, or why."""
+    """The content of a file as a page shows it.
+
+    `note` says what the preview leaves out, or why there is none.
+    """
 
     kind: Kind
     text: str = ""
@@ -76,7 +82,12 @@ class Preview:
 
 
 def preview_of(path: str, opened: OpenedFile) -> Preview:
-    """Return the preview of an open file. The name decides on the kind, the content confirms it."""
+    """Return the preview of an open file.
+
+    The extension decides on the kind. A table or Markdown that cannot be read as such is shown as
+    text, and a file that is not UTF-8 has no preview. Does not read pictures, and closes the stream
+    of all other files.
+    """
     extension = path.rpartition("/")[2].rpartition(".")[2].lower()
     if is_picture(path):
         return _picture(path, opened.stat.size)
@@ -102,7 +113,10 @@ def preview_of(path: str, opened: OpenedFile) -> Preview:
 
 
 def sorted_rows(table: Table, column: int, *, descending: bool) -> list[list[str]]:
-    """Return the rows sorted by a column. Numbers come before texts and are sorted by value."""
+    """Return the rows sorted by a column, from 0: numbers by value, texts without case.
+
+    Numbers come before texts, and with `descending` after them.
+    """
 
     def key(row: list[str]) -> tuple[int, float, str]:
         cell = row[column] if column < len(row) else ""

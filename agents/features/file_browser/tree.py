@@ -26,7 +26,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class FileTree:
-    """`is_cut`: the directory has more files than are listed."""
+    """The files of a directory. `is_cut`: it may have more files than are listed."""
 
     top: Node
     is_cut: bool
@@ -35,7 +35,8 @@ class FileTree:
 def tree_of(backend: FileBackend, top: str = "/") -> FileTree:
     """Return the files below `top`, sorted by name, directories first.
 
-    Omits links, and names that are not UTF-8. A missing directory is empty.
+    Omits links, names that are not UTF-8, and levels below `MOST_DEPTH`. Stops at `MOST_FILES`
+    files and directories. A missing directory is empty.
     """
     walk_limit = WalkLimit(LIMITS)
     root = Node("", top, is_directory=True)

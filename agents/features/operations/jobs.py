@@ -26,8 +26,8 @@ _JOIN_SECONDS = 5.0
 class BackupStarter(WorkerPart):
     """Makes backups in processes of their own, which take no time from runs.
 
-    One worker of the installation starts a due backup. If it ends meanwhile, so does the backup;
-    the next one is made when it is due.
+    One worker of the installation, or of each host with its own `VEL_HOST`, starts a due backup. If
+    the worker ends meanwhile, so does the backup; the next one is made when it is due.
     """
 
     finds: ClassVar[str] = "backups"

@@ -23,9 +23,10 @@ Value = Callable[[Numbers], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number with its chart. `is_stacked`: the values of groups add up to the total.
+    """A number of the console, of which there is a chart.
 
-    `of_tools`: whether the number exists for each tool.
+    `is_stacked`: the values of groups add up to the total. `of_tools`: the number exists for each
+    tool.
     """
 
     key: str
@@ -171,7 +172,10 @@ def stacked(
     series: list[tuple[str, int, list[float | None]]],
     text: Callable[[float], str],
 ) -> SafeString:
-    """Return a column for each day, with a part for each (name, colour, values of the days)."""
+    """Return a chart as SVG: a column for each day, with a part for each series.
+
+    A series is (name, number of the colour, value of each day). A value of None or 0 has no part.
+    """
     heights = [sum(values[at] or 0 for _, _, values in series) for at in range(len(days))]
     top = max(heights, default=0) or 1
     step = WIDTH / max(len(days), 1)

@@ -46,7 +46,9 @@ _FAILED_CALL = Q(is_error=True) | Q(status__in=(ToolCallStatus.FAILED, ToolCallS
 class Numbers:
     """Sums that can be added. Times are in seconds.
 
-    `microusd` is the sum of the known prices, and the cost is complete if `unpriced` is 0.
+    `worker_seconds`, tool calls, requests and model calls include those of subagents; `runs`,
+    `failed_runs`, `started_runs` and `queue_seconds` do not. `microusd` is the sum of the known
+    prices. The cost is complete if `unpriced`, which counts groups of calls without a price, is 0.
     """
 
     model_calls: int = 0
@@ -95,8 +97,8 @@ class Spender:
 class Period:
     """The numbers of a period. `days` contains every day, earliest first.
 
-    `cells` are the numbers by day and group, without empty ones. `groups` are the names of the
-    groups by their sums, highest first.
+    `cells` are the numbers by day and group, without empty ones. `groups` are (name, sum of its
+    days), highest cost first. `top_users` and `top_agents` have only numbers of model calls.
     """
 
     by: By
@@ -169,8 +171,8 @@ def _spenders(usage: Iterable[DayUsage], by: By, most: int = 10) -> list[Spender
 def runs_since(person: Person, first: date, zone: ZoneInfo) -> QuerySet[Run]:
     """Return the runs that `person` can read and that were created on the day `first` or later.
 
-    Ids start with the time, so the index of the primary key finds them: no other one has the time
-    of the runs of all users.
+    Ids start with the time, so the query uses the index of the primary key: there is no index of
+    the creation times of all users' runs.
     """
     start = midnight(first, zone)
     oldest = first_id_at(start - _CLOCK_DIFFERENCE)
@@ -257,7 +259,10 @@ def _requests(person: Person, days: list[date], by: By, zone: ZoneInfo) -> Rows:
 
 
 def readable_requests(person: Person) -> QuerySet[ApprovalRequest]:
-    """Return the requests of runs that `person` can read, without private ones of other people."""
+    """Return the approval requests of all users' runs, without private ones of other people.
+
+    The caller has checked that `person` may read all runs.
+    """
     # The conditions of `runs_for`, as a join: the requests decide which runs are read.
     requests = ApprovalRequest.objects.filter(unless_private(person), run__is_copy=False)
     return requests.filter(run__is_erased=False)

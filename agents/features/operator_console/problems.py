@@ -70,7 +70,7 @@ class OpenRun:
 
 
 def failures(person: Person, first: date, zone: ZoneInfo) -> list[Failure]:
-    """Return the error codes of failed runs since the day `first`, most frequent first."""
+    """Return the most frequent error codes of failed runs since the day `first`, at most 10."""
     failed = Q(status=RunStatus.FAILED, parent=None)
     # A condition of the sums, because SQLite would read all failed runs by the index of statuses.
     rows = list(
@@ -85,21 +85,24 @@ def failures(person: Person, first: date, zone: ZoneInfo) -> list[Failure]:
 
 
 def longest_waiting_runs(person: Person) -> list[OpenRun]:
-    """Return parked runs and runs in a queue, those with the oldest last event first."""
+    """Return the 10 parked or queued runs with the oldest last event, the oldest first."""
     waiting = (RunStatus.PENDING, RunStatus.QUEUED, RunStatus.WAITING)
     runs = _open_runs(person).filter(status__in=waiting).order_by("since", "pk")[:SHOWN]
     return [OpenRun(run, run.since) for run in runs]
 
 
 def longest_waiting_requests(person: Person) -> list[ApprovalRequest]:
-    """Return the oldest pending requests, without private ones of other people."""
+    """Return the 10 oldest pending requests, without private ones of other people.
+
+    The caller has checked that `person` may read all runs.
+    """
     pending = readable_requests(person).filter(status=ApprovalStatus.PENDING)
     shown = pending.select_related("run__agent_version__agent", "run__owner")
     return list(shown.defer("input", "edited_input", "preview").order_by("id")[:SHOWN])
 
 
 def stuck_runs(person: Person) -> list[OpenRun]:
-    """Return open runs that make no progress although they do not wait for people."""
+    """Return open runs that make no progress although they do not wait for people, at most 10."""
     now = timezone.now()
     late = now - timedelta(seconds=LATE_SECONDS)
     lost = Q(clock__lease_until__lt=DatabaseNow() - 5.0) | Q(clock__lease_until=None)

@@ -107,9 +107,10 @@ class FilesystemMiddleware(BuiltInMiddleware):
         line_offset: int | None = None,
         **others: Any,
     ) -> dict[str, Any]:
-        """Read `limit` lines of a file from line `offset` on, which is 0 for the first line.
+        """Read `limit` lines of a file. `offset` is the number of the first of them, from 0.
 
-        The first of them starts at its character `line_offset`.
+        Skips the first `line_offset` characters of that line. Returns the result of the tool; an
+        error is a result with the key `error`.
         """
         given = {"path": path, "offset": offset, "limit": limit, "line_offset": line_offset}
         return self._run("read_file", given, others)

@@ -38,9 +38,9 @@ class Engine:
         self._watches_exit = False
 
     def join(self, user: object) -> None:
-        """Register `user`, and start the engine if necessary.
+        """Register `user`, an object that needs the engine, and start the engine if necessary.
 
-        The first call blocks for a moment.
+        The first call blocks until the engine has started.
         """
         with self._lock:
             if self._pid != os.getpid():  # a fork has no threads of its parent

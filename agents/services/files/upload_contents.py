@@ -75,7 +75,11 @@ class UploadFiles:
 
 
 def directory_uploads(location: WorkspaceLocation) -> UploadFiles:
-    """Return the uploads of a workspace, created if necessary. Raises `SandboxSetupError`."""
+    """Return the uploads of a workspace. Creates the workspace's directories if necessary.
+
+    Raises:
+        SandboxSetupError: The directories cannot be created or opened.
+    """
     workspace = open_workspace(location)
     root = workspace.directories["user_uploads"]
     return UploadFiles(TreeBackend(root, uid=workspace.uid, gid=workspace.gid))

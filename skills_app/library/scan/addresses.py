@@ -87,7 +87,10 @@ class Hosts:
         return True
 
     def listed(self) -> Iterator[ScanFinding]:
-        """Yield notes that list all hosts, each under the file that named it first."""
+        """Yield notes that list the first `MAX_HOSTS` hosts, and the number of the others.
+
+        Each host is under the file that named it first.
+        """
         by_path: dict[str, list[str]] = {}
         for host, (path, _) in list(self.seen.items())[:MAX_HOSTS]:
             by_path.setdefault(path, []).append(host)

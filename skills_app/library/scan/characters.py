@@ -78,7 +78,10 @@ def hidden_in_bytes(path: str, data: bytes) -> Iterator[ScanFinding]:
 
 
 def head_findings(package: Package) -> Iterator[ScanFinding]:
-    """Yield the findings in the head's names and description, which every prompt contains."""
+    """Yield the findings in the head's names and description, which every prompt contains.
+
+    Also yields the findings in the names of the package's files.
+    """
     head = package.head
     for what, text in (
         ("name", head.name),

@@ -58,7 +58,10 @@ class Effort:
 
 
 def rule_findings(path: str, data: bytes, role: Role, effort: Effort) -> list[ScanFinding]:
-    """Return the findings of all rules in `data`, a file with the path and role given."""
+    """Return the findings of all rules in `data`, a file with the path and role given.
+
+    There are none if `effort` does not suffice.
+    """
     return [held for held, _ in _rule_hits(path, data, role, effort)]
 
 

@@ -80,7 +80,11 @@ _LOOKED_AT = 65_536
 
 
 def kind_of(path: str, data: bytes) -> Kind:
-    """Return the type of the file `path`. Text contains no NUL and is mostly UTF-8."""
+    """Return the type of the file `path`.
+
+    Text is UTF-16 with a byte order mark, or has no NUL bytes and is UTF-8 or has hardly any
+    control characters.
+    """
     if data[:2] == b"MZ" and b"PE\0\0" in data[:1024]:
         return Kind("program", "Windows program")
     for offset, magic, kind in _MAGIC:

@@ -1,4 +1,4 @@
-"""Compile RE2 expressions in forms that the memory scanner does not have."""
+"""Compile RE2 expressions for any bytes, and sets of words, unlike `text_scanner.linear`."""
 
 from __future__ import annotations
 

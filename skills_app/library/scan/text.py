@@ -9,7 +9,10 @@ from text_scanner.characters import INVISIBLE
 
 
 def shown(text: str) -> str:
-    """Return `text` on one line, with invisible characters as code points, such as ⟨U+202E⟩."""
+    """Return `text` on one line, with invisible characters as code points, such as ⟨U+202E⟩.
+
+    A text of more than `MAX_EXCERPT` characters is cut.
+    """
     head = text[: MAX_EXCERPT * 4].replace("\r", " ").replace("\n", " ⏎ ").replace("\t", " ")
     line = " ".join(head.split(" ")).strip()
     cut = line[:MAX_EXCERPT]

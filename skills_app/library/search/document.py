@@ -90,9 +90,12 @@ def package_document(package: Package) -> SkillDocument:
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """A skill in stems. `evidence`: 0 to 1, how certainly it is about each. `name`: those of its
-    name, `called`: all of them in order. `pairs`: neighbours in its name and description.
-    `said`: the text that the language model reads; `vector`: the result, if it has read it.
+    """A skill in stems, as the search reads it.
+
+    `evidence` maps each stem to the certainty, from 0 to 1, that the skill is about it. `name` has
+    the stems of its name, and `called` all of them as one text. `pairs` are neighbours in its name
+    and description, and `direction` is its direction in the word space. `said` is the text for the
+    language model, and `vector` the model's result, b"" if it has not read the text.
     """
 
     evidence: dict[str, float]

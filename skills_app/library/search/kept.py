@@ -115,7 +115,7 @@ class Kept:
 
 
 def check_directory(directory: Path) -> None:
-    """Raise `SetupError` if another account could write in `directory`."""
+    """Raise `SetupError` if `directory` is missing, or if another account could write in it."""
     try:
         status = directory.stat()
     except OSError as failure:

@@ -20,9 +20,6 @@ from skills_app.library.sources.folder import (
 )
 from skills_app.settings import SkillSettings
 
-MAX_ENTRIES = 100_000
-"""The maximum number of files and directories that are examined in all."""
-
 
 def find_packages(directory: Path) -> list[Path]:
     """Return the directories that contain a SKILL.md, sorted by path.
@@ -99,7 +96,7 @@ class _Search:
 
     def __init__(self) -> None:
         self.limits = SkillSettings.now()
-        self.entries_left = MAX_ENTRIES
+        self.entries_left = self.limits.DIRECTORY_ENTRIES
         self.found = 0
         self.links: list[str] = []
         self.unreadable: dict[str, Problem] = {}
@@ -119,9 +116,8 @@ class _Search:
             return
         self.entries_left -= len(entries)
         if self.entries_left < 0:
-            self._refuse(
-                f"There are more than {MAX_ENTRIES:,} files here: name a smaller directory."
-            )
+            limit = self.limits.DIRECTORY_ENTRIES
+            self._refuse(f"There are more than {limit:,} files here: name a smaller directory.")
         if any(is_skill_file(entry.name) for entry in entries):
             self.found += 1
             if self.found > self.limits.DIRECTORY_SKILLS:

@@ -20,8 +20,8 @@ def prune_store(keep: Collection[str], *, older_than: float, apply: bool) -> lis
     """Remove the sets that no run requested in the last `older_than` seconds, except `keep`.
 
     `keep` has keys of sets. Also removes packages without a set, and leftovers of dead processes.
-    Other processes wait with unpacking. Returns the removed paths in the store; without `apply`,
-    the paths that would be removed. Raises OSError.
+    Until it returns, other processes that want to unpack skills wait. Returns the removed paths in
+    the store; without `apply`, the paths that would be removed. Raises OSError.
     """
     store = SkillSettings.now().store_directory
     if not store.is_dir():

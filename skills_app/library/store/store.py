@@ -232,7 +232,10 @@ def mode_of(file: PackageFile) -> int:
 
 
 def tree_hash(package: Path) -> str:
-    """Return the content hash of an unpacked package, "" if it has entries that no package has."""
+    """Return the content hash of an unpacked package.
+
+    Returns "" if it cannot be read, or has entries that no package has.
+    """
     try:
         return hash_files(_files(package, ""))
     except (OSError, ValueError):
@@ -257,7 +260,10 @@ def _files(directory: Path, prefix: str) -> Iterator[tuple[str, bool, str]]:
 
 
 def check_place(store: Path) -> None:
-    """Raise OSError, with advice, if another account could change the contents of `store`."""
+    """Raise OSError, with advice, if another account could change the contents of `store`.
+
+    As root, also if the accounts of sandboxes cannot reach it.
+    """
     own = os.geteuid()
     place = store.resolve()
     status = place.stat()

@@ -52,7 +52,7 @@ def create_user(
     email: str,
     password_stdin: bool,
 ) -> None:
-    """Create an account, or give an existing one a password."""
+    """Create an account, or give an existing one without a password its first password."""
     if password_stdin:
         with interruptible():
             password = sys.stdin.readline().rstrip("\r\n")
@@ -75,17 +75,19 @@ def _save_account(username: str, password: str, *, admin: bool, approver: bool, 
     users = get_user_model()
     user = users.objects.select_for_update().filter(username=username).first()
     if user is None:
-        user = users(username=username, email=email)
+        user = users(username=username)
         user.set_unusable_password()
     elif user.has_usable_password():
         raise CliError(
             f"{one_line(username)!r} already has a password. Change it in the admin or with "
             "`python manage.py changepassword`."
         )
+    user.email = email or user.email
     try:
         validate_password(password, user)
         user.set_password(password)
-        user.is_staff = user.is_superuser = admin or user.is_superuser
+        user.is_superuser = admin or user.is_superuser
+        user.is_staff = user.is_staff or user.is_superuser
         user.full_clean()
     except ValidationError as error:
         raise CliError(" ".join(error.messages)) from None
@@ -178,7 +180,7 @@ def list_tokens(username: str | None, as_json: bool) -> None:
 @click.argument("prefix")
 @with_database
 def revoke(prefix: str) -> None:
-    """Revoke the token that starts with PREFIX."""
+    """Revoke the token that starts with PREFIX, which has at least 6 characters."""
     valid = ApiToken.objects.filter(revoked_at=None)
     found = list(valid.filter(prefix__startswith=prefix)[:2]) if len(prefix) >= 6 else []
     if len(found) != 1:

@@ -232,7 +232,8 @@ def prune(
 ) -> None:
     """Delete old backups, and objects that no backup needs.
 
-    The last backup of each day, week and month stays, for as many of them as the options say.
+    The last backup of each day, week and month stays, for as many of them as the options say. The
+    last backup of all and backups of other installations stay, too.
     """
     with _booted():
         keep = keep_of(keep_daily, keep_weekly, keep_monthly)

@@ -41,7 +41,11 @@ _SETTLED_NS = 2_000_000_000
 
 @dataclass(slots=True)
 class Made:
-    """A finished backup."""
+    """A finished backup. `new_objects` were added to the repository.
+
+    `new_bytes` is their size in bytes, compressed. `notes` are lines for people, for example about
+    files that were left out.
+    """
 
     name: str
     manifest: Manifest
@@ -71,7 +75,7 @@ def create_backup(
         say: Called with a line for each step.
 
     Raises:
-        BackupRefused: There is no backup. Objects that were stored already are used by the next.
+        BackupRefused: No backup was made. The next one uses the objects that were stored already.
     """
     now = datetime.now(UTC)
     # The microseconds in hex: names sort by time.

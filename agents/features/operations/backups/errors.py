@@ -4,4 +4,7 @@ from __future__ import annotations
 
 
 class BackupRefused(Exception):
-    """The operation was refused and has changed no data. The message suggests a solution."""
+    """The operation was refused or has failed. The data of Vel is unchanged.
+
+    The message suggests a solution.
+    """

@@ -55,7 +55,11 @@ def present_keys() -> Keys:
 
 @sensitive_variables()
 def seal_keys(keys: Keys, passphrase: str, backup: str) -> SealedKeys:
-    """Encrypt the keys for the backup with this name. Raises `BackupRefused`."""
+    """Encrypt the keys for the backup with this name.
+
+    Raises:
+        BackupRefused: The passphrase is too short.
+    """
     if len(passphrase) < SHORTEST:
         raise BackupRefused(
             f"The passphrase has {len(passphrase)} characters. Use {SHORTEST} or more: it protects "
@@ -69,7 +73,11 @@ def seal_keys(keys: Keys, passphrase: str, backup: str) -> SealedKeys:
 
 @sensitive_variables()
 def open_keys(sealed: SealedKeys, passphrase: str, backup: str) -> Keys:
-    """Decrypt the keys of a backup. Raises `BackupRefused` for a wrong passphrase."""
+    """Decrypt the keys of the backup with this name.
+
+    Raises:
+        BackupRefused: The passphrase is wrong, or the keys are damaged.
+    """
     try:
         if len(sealed.ciphertext) > _MOST_CIPHERTEXT:
             raise ValueError
@@ -92,7 +100,11 @@ def _derived(passphrase: str, salt: bytes) -> bytes:
 
 @sensitive_variables()
 def passphrase_from(file: Path | None) -> str | None:
-    """Return the passphrase of the file or of the environment, or None. Raises `BackupRefused`."""
+    """Return the passphrase in a file, or that of VEL_BACKUP_PASSPHRASE, or None if it is not set.
+
+    Raises:
+        BackupRefused: The file cannot be read.
+    """
     if file is not None:
         try:
             text = file.read_text()

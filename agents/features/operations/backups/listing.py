@@ -12,7 +12,10 @@ from agents.features.operations.backups.repository import Repository
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A backup. `problem` says why it cannot be used, or that its signature is unknown."""
+    """A backup. `problem` says why it cannot be used, or that its signature is unknown.
+
+    `bytes` is the size of its contents, not compressed.
+    """
 
     name: str
     created_at: str = ""

@@ -38,7 +38,11 @@ _SIGNATURE = "signature"
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file. `stamp` is (inode, mtime, ctime), by which the next backup knows it again."""
+    """A file in a backup. `size` is in bytes, `mode` has the permission bits.
+
+    `stamp` is `inode:size:mtime:ctime`, by which the next backup recognizes an unchanged file. It
+    is "" if the file had changed just before.
+    """
 
     path: str
     size: int
@@ -133,7 +137,10 @@ def key_id(key: bytes) -> str:
 
 
 def canonical(value: Any) -> bytes:
-    """Return the only form of a JSON value. Lone surrogates of file names become escapes."""
+    """Return a JSON value as bytes, always the same ones: sorted keys, no spaces, ASCII.
+
+    Lone surrogates of file names become escapes.
+    """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -165,7 +172,11 @@ class UnreadManifest:
         self._body: dict[str, Any] = body
 
     def keys(self) -> SealedKeys | None:
-        """Return the sealed keys. They are only believed if a passphrase opens them."""
+        """Return the encrypted keys, or None. They are only believed if a passphrase opens them.
+
+        Raises:
+            BackupRefused: The field is invalid.
+        """
         found = self._body.get("keys")
         if found is None:
             return None
@@ -185,11 +196,18 @@ class UnreadManifest:
         )
 
     def names_key_of(self, secrets: Iterable[str]) -> bool:
-        """Return whether it says that one of the secret keys has signed it."""
+        """Return whether the manifest names one of the secret keys as its signer.
+
+        Does not check the signature.
+        """
         return self._body.get("key_id") in {key_id(signing_key(secret)) for secret in secrets}
 
     def accept(self) -> Manifest:
-        """Check all fields and return the manifest. Raises `BackupRefused`."""
+        """Check all fields, and return the manifest. Does not check the signature.
+
+        Raises:
+            BackupRefused: A field is missing, unknown or invalid.
+        """
         try:
             return _checked(self.name, self._body)
         except (TypeError, ValueError, KeyError, AttributeError) as error:

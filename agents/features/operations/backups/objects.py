@@ -16,14 +16,17 @@ _LEVEL = 3
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The SHA-256 and the size in bytes of a content."""
+    """The SHA-256 of a content, and its size in bytes before the compression."""
 
     sha256: str
     size: int
 
 
 def pack(read: Callable[[int], bytes], target: BinaryIO) -> Packed:
-    """Compress everything that `read` returns into `target`."""
+    """Compress everything that `read` returns into `target`.
+
+    `read` gets a number of bytes, and returns b"" at the end.
+    """
     digest, size, packer = hashlib.sha256(), 0, zlib.compressobj(_LEVEL)
     while block := read(BLOCK):
         digest.update(block)

@@ -21,7 +21,11 @@ from agents.settings import DiskSettings
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A backup whose manifest is believed. `keys` are those in it, if a passphrase opened them."""
+    """A backup whose manifest is believed.
+
+    `keys` are those in it, if a passphrase opened them. `is_signed` is false if a person has
+    accepted it without a known signature.
+    """
 
     repository: Repository
     manifest: Manifest
@@ -41,8 +45,16 @@ def open_backup(
     The signing key is that of this installation, or the one in the backup if the passphrase opens
     it.
 
+    Args:
+        repository: Where the backup is.
+        name: Its name, or "latest".
+        passphrase: The passphrase of the keys in the backup.
+        accept_unsigned: Believe a backup that no known key has signed. A changed backup of this
+            installation is refused all the same.
+
     Raises:
-        BackupRefused: The backup was changed, comes from another installation, or is damaged.
+        BackupRefused: The backup is missing, was changed, comes from another installation or is
+            damaged, or the passphrase is wrong.
     """
     unread = repository.manifest(repository.find(name))
     sealed = unread.keys()
@@ -145,7 +157,10 @@ def _read(opened: Opened, file: StoredFile) -> bytes:
 
 
 def require_room(opened: Opened, places: Iterable[Path], times: int = 1) -> None:
-    """Raise `BackupRefused` unless each place has room for `times` copies of the backup."""
+    """Raise `BackupRefused` unless each place has room for `times` copies of the backup's contents.
+
+    The reserve (`VEL_DISK_RESERVE_BYTES`) must remain free.
+    """
     manifest = opened.manifest
     size = times * (manifest.file_bytes + manifest.database.size)
     needed = size + DiskSettings.now().RESERVE_BYTES

@@ -22,7 +22,10 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The result of a deletion or a preview. `bytes` are those of the objects in the storage."""
+    """The result of a deletion, or its preview.
+
+    `objects` and `bytes` are the number and the stored size of the deleted objects.
+    """
 
     deleted: list[str]
     kept: list[str]
@@ -55,10 +58,12 @@ def time_of(name: str) -> datetime:
 def prune_backups(repository: Repository, keep: Keep, *, apply: bool) -> Pruned:
     """Delete the backups of this installation that `keep` does not name.
 
-    Backups with other signatures are kept, with their objects.
+    Without `apply`, only return what would be deleted. Backups with other signatures stay, with
+    their objects.
 
     Raises:
-        BackupRefused: Somebody uses the backups, or a manifest cannot be read. Nothing is deleted.
+        BackupRefused: Somebody uses the backups, or a manifest cannot be read: nothing is deleted.
+            Or the storage failed during the deletion.
     """
     secrets = present_keys().signing
 
@@ -70,9 +75,12 @@ def prune_backups(repository: Repository, keep: Keep, *, apply: bool) -> Pruned:
 
 
 def delete_backups(repository: Repository, names: Sequence[str]) -> Pruned:
-    """Delete these backups, and the objects that only they need.
+    """Delete these backups, whoever signed them, and the objects that no other backup needs.
 
-    A manifest that cannot be read is deleted, too. Raises `BackupRefused` as `prune_backups`.
+    A manifest that cannot be read is deleted, too, if its name is given.
+
+    Raises:
+        BackupRefused: As `prune_backups`, and for an unknown name.
     """
 
     def chosen() -> list[str]:

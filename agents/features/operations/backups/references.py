@@ -35,6 +35,9 @@ def missing_files(
         states: The result of `named_states`.
         present: The paths in the backup.
         read: Returns the content of a file in the backup.
+
+    Raises:
+        BackupRefused: The list of a state's files is damaged.
     """
     for thread, state in sorted(states):
         place = path_of(thread, state)

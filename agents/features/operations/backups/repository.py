@@ -86,7 +86,13 @@ class Repository(ABC):
         return UnreadManifest(name, data)
 
     def find(self, wanted: str) -> str:
-        """Return the name of the backup `wanted`, or of the last one for "latest"."""
+        """Return `wanted`, or the name of the last backup for "latest".
+
+        Does not check that the backup `wanted` exists.
+
+        Raises:
+            BackupRefused: There is no last backup.
+        """
         if wanted != "latest":
             return wanted
         names = self.names()
@@ -96,7 +102,7 @@ class Repository(ABC):
 
 
 class DirectoryRepository(Repository):
-    """A directory. Only its owner can enter it, because backups contain all conversations."""
+    """A directory. Other accounts cannot read its files, because they contain all conversations."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -48,7 +48,7 @@ class Reviewed:
 
 @transaction.atomic
 def make_safe(backup: str, made_at: str, *, revoke_tokens: bool) -> Reviewed:
-    """Change the default database, in one transaction with an audit entry.
+    """Make the default database safe to start, in one transaction with an audit entry.
 
     Args:
         backup: The name of the backup.

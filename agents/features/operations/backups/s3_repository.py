@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import threading
 import time
@@ -24,6 +25,8 @@ with lazy_modules:
 
     from agents import s3_storage
 
+logger = logging.getLogger(__name__)
+
 _OPTIONS = ("endpoint_url", "region_name")
 _STALE_SECONDS = 900.0
 _RENEW_SECONDS = 60.0
@@ -31,9 +34,16 @@ _RENEW_SECONDS = 60.0
 
 
 def open_s3(url: str) -> Repository:
-    """Return the repository of `s3://bucket/prefix?endpoint_url=…&region_name=…`.
+    """Return the repository of an S3 address.
 
-    Keys are found as boto3 finds them: AWS_ACCESS_KEY_ID, profiles, roles. Raises `BackupRefused`.
+    boto3 finds the keys: in AWS_ACCESS_KEY_ID, profiles or roles.
+
+    Args:
+        url: `s3://BUCKET` or `s3://BUCKET/PREFIX`, optionally with
+            `?endpoint_url=…&region_name=…`.
+
+    Raises:
+        BackupRefused: The address is invalid, or boto3 is not installed.
     """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
@@ -105,8 +115,11 @@ class S3Repository(Repository):
 
         def renew() -> None:
             while not ended.wait(_RENEW_SECONDS):
-                with self._explained():
-                    write()
+                try:
+                    with self._explained():
+                        write()
+                except BackupRefused as refusal:
+                    logger.warning("The lock of a backup was not renewed: %s", refusal)
 
         with self._explained():
             write()

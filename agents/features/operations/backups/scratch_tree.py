@@ -25,7 +25,8 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 def scratch_directory(base: Path) -> Iterator[Path]:
     """Create a directory with mode 0700 in `base`, and delete it at the end.
 
-    Those of killed processes are deleted, too: nobody holds their locks. Raises `BackupRefused`.
+    Also deletes those that killed processes have left: nobody holds their locks. Raises
+    `BackupRefused`.
     """
     try:
         for name in os.listdir(base):
@@ -77,7 +78,7 @@ class ScratchTree:
 
     @contextmanager
     def new_file(self, stored: StoredFile) -> Iterator[BinaryIO]:
-        """Create a file with its mode, owner and time."""
+        """Create a file with its mode and time, and as root with its owner."""
         check_path(stored.path)
         above, _, name = stored.path.rpartition("/")
         with self._opened(above) as parent:
@@ -91,7 +92,7 @@ class ScratchTree:
             os.utime(descriptor, ns=(stored.mtime_ns, stored.mtime_ns))
 
     def finish(self, directories: Sequence[StoredDirectory]) -> None:
-        """Give the directories their modes and owners, the deepest first."""
+        """Give the directories their modes, and as root their owners, the deepest first."""
         for each in sorted(directories, key=lambda one: -one.path.count("/")):
             with self._opened(each.path) as descriptor:
                 if self._is_root:

@@ -29,7 +29,10 @@ class FoundFile:
 
 
 class SourceTree:
-    """The files below the areas of a data directory. `skipped` counts what cannot be kept."""
+    """The files below the areas of a data directory.
+
+    `skipped` counts, by reason, the names that cannot be backed up.
+    """
 
     def __init__(self, data_directory: Path) -> None:
         self._top = data_directory
@@ -40,7 +43,12 @@ class SourceTree:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
     def files(self) -> Iterator[FoundFile]:
-        """Yield all plain files. Afterwards, `directories` has all directories."""
+        """Yield the plain files to back up. Afterwards, `directories` has all their directories.
+
+        Omits lock files and files that Vel is about to complete or delete. Counts everything else
+        that cannot be backed up in `skipped`: links, special files, unreadable or too deep
+        directories.
+        """
         waiting = [area for area in reversed(AREAS) if (self._top / area).is_dir()]
         while waiting:
             path = waiting.pop()

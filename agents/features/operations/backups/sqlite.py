@@ -31,7 +31,8 @@ def copy_sqlite(source: Path, target: Path) -> None:
     """Copy a database in use to the new file `target`, as of one moment. Writers do not wait.
 
     Raises:
-        BackupRefused: There is no database, or it is damaged.
+        BackupRefused: There is no database, or it cannot be copied, for example because it is
+            damaged.
     """
     if not source.is_file():
         raise BackupRefused(f"There is no database {source}. Check DATABASE_URL and VEL_DATA_DIR.")
@@ -55,7 +56,11 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 @contextmanager
 def reading(file: Path) -> Iterator[sqlite3.Connection]:
-    """Open a copy to read it. Triggers and views in it cannot call functions with effects."""
+    """Open a copy to read it. Triggers and views in it cannot call functions with effects.
+
+    Raises:
+        BackupRefused: SQLite reported an error in the block: the copy is damaged.
+    """
     with closing(_connect(file, "ro")) as database:
         database.execute("PRAGMA trusted_schema=OFF")
         try:

@@ -16,7 +16,10 @@ NAME = "backup-status.json"
 
 @dataclass(frozen=True, slots=True)
 class BackupStatus:
-    """Times are in seconds since 1970; 0: never. `error` is that of the last failure."""
+    """Times are in seconds since 1970; 0: never. `name` and `place` are those of the last backup.
+
+    `error` is that of the last failure.
+    """
 
     succeeded_at: float = 0.0
     name: str = ""
@@ -31,7 +34,10 @@ class BackupStatus:
 
 
 def read_status() -> BackupStatus:
-    """Return the status of this machine's backups."""
+    """Return the status of this machine's backups: empty if none was tried.
+
+    If its file is damaged, the status has an `error`.
+    """
     try:
         found = json.loads(_file().read_text())
         return BackupStatus(**found)

@@ -39,7 +39,9 @@ class Verified:
 
 
 def verify_backup(opened: Opened, say: Say, scratch: Path | None = None) -> Verified:
-    """Restore the backup into a scratch directory, and delete that afterwards.
+    """Restore the backup into a scratch directory, compare it, and delete the directory.
+
+    A backup of PostgreSQL is restored into a scratch database on the server of Vel.
 
     Args:
         opened: The backup.

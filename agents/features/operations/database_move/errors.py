@@ -4,8 +4,12 @@ from __future__ import annotations
 
 
 class CommitUnknown(Exception):
-    """The connection was lost while the target committed the copy."""
+    """The connection was lost in the last step. Whether the target stored the copy is unknown."""
 
 
 class MoveRefused(Exception):
-    """The database was not moved, and nothing has changed. The message is for people."""
+    """The database was not moved, and nothing has changed. The message is for people.
+
+    One message is different: if the connection was lost at the end and the target cannot be
+    reached, it explains how to find out whether the copy is complete.
+    """

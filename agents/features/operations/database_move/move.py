@@ -67,7 +67,8 @@ def move_database(url: str, say: Callable[[str], None]) -> Moved:
         say: Called with a line for each step.
 
     Raises:
-        MoveRefused: A reason for which nothing was changed in either database.
+        MoveRefused: The old database is as before. The new one is, too, unless the message says
+            that its state is unknown.
         ImproperlyConfigured: The URL is invalid.
     """
     settings = database(url, DataSettings.now().DATA_DIR, "--to")

@@ -63,7 +63,10 @@ class Side(ABC):
         return self.connection.ops.quote_name(name)
 
     def table_names(self) -> set[str]:
-        """Return the tables of the database that are not parts of others."""
+        """Return the names of the tables, without those that are parts of other tables.
+
+        Parts are, for example, partitions, or the tables in which SQLite stores a search index.
+        """
         return set(self.connection.introspection.table_names())
 
     def has_rows(self, table: str) -> bool:
@@ -125,11 +128,12 @@ class Side(ABC):
     def writing(
         self, tables: Sequence[Table], expected: set[tuple[str, str]]
     ) -> AbstractContextManager[None]:
-        """Create the tables and open a transaction. The end of the block commits all of it.
+        """Create the tables if necessary, and open a transaction. The end of the block commits it.
 
         After an error the database is as before.
 
         Raises:
+            MoveRefused: Another process uses the database, or its tables cannot be created.
             CommitUnknown: The connection was lost at the end: see `has_committed`.
         """
 
@@ -139,7 +143,7 @@ class Side(ABC):
 
     @abstractmethod
     def insert(self, table: Table, rows: Iterable[Row]) -> None:
-        """Store rows."""
+        """Store rows. Raises `MoveRefused` if the database refuses one of them."""
 
     @abstractmethod
     def set_counter(self, table: Table, value: int) -> None:
@@ -147,7 +151,11 @@ class Side(ABC):
 
     @abstractmethod
     def check_references(self) -> None:
-        """Check all foreign keys now, and not at the end of the transaction."""
+        """Check all foreign keys now, and not at the end of the transaction.
+
+        Raises:
+            MoveRefused: A row refers to a missing one.
+        """
 
     def _refuse_rows(self, tables: Sequence[Table], expected: set[tuple[str, str]]) -> bool:
         """Return whether the target is empty. Raises `MoveRefused` unless it is empty or fresh."""

@@ -87,7 +87,7 @@ class Content:
 
 
 class Hasher:
-    """The content of a table, from its rows in the order of the primary key."""
+    """Computes the `Content` of a table from its rows, in the order of the primary key."""
 
     def __init__(self, table: Table) -> None:
         self._kinds = [column.kind for column in table.columns]
@@ -105,7 +105,10 @@ class Hasher:
 
 
 def tables() -> list[Table]:
-    """Return the tables of all installed apps. Referred tables come first.
+    """Return the tables of all installed apps.
+
+    A table comes after those to which all of its rows refer. A reference that can be empty may be
+    to a later table.
 
     Raises:
         MoveRefused: A column has a type that cannot be moved.

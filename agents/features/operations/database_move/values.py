@@ -327,7 +327,7 @@ OF_FIELDS = {
 
 
 def digest_part(kind: Kind, value: Any) -> bytes:
-    """Return the bytes of a value for the hash of a table: others for each other value."""
+    """Return the bytes of a value for a table's hash. Different values have different bytes."""
     if value is None:
         return b"-"
     found = kind.canonical(value)

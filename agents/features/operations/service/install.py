@@ -119,7 +119,7 @@ def refuse_foreign_file(path: Path) -> None:
 
 
 def write(path: Path, text: str, mode: int) -> bool:
-    """Replace `path` by `text` in one step. Return whether something has changed."""
+    """Replace `path` by `text` in one step, and set its mode. Return whether the text changed."""
     if path.is_file() and not path.is_symlink() and path.read_text() == text:
         path.chmod(mode)
         return False
@@ -139,9 +139,10 @@ def write(path: Path, text: str, mode: int) -> bool:
 
 
 def write_environment(path: Path, text: str) -> bool:
-    """Create the environment file, which keeps its content if it exists.
+    """Create the environment file, or keep the content of the one that exists.
 
-    Returns whether it was created. Raises `CliError` if it is a link or not a file.
+    Only this account can read it, also if it existed before. Returns whether it was created. Raises
+    `CliError` if it is a link or not a file.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
@@ -288,7 +289,7 @@ def uninstall(run: Run, *, root: Path = Path("/")) -> list[str]:
 
 
 def run_program(command: Sequence[str]) -> None:
-    """Run `command`. Raises `CliError` with the first line of its errors."""
+    """Run `command`. Raises `CliError` with the first line of its errors, or if it is missing."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:

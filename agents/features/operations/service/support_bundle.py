@@ -220,7 +220,7 @@ def shown_settings() -> dict[str, Any]:
 
 
 def counts() -> dict[str, int | str]:
-    """Return the number of rows of each table."""
+    """Return the number of rows of each table, or the name of the error that reading it raised."""
     found: dict[str, int | str] = {}
     for model in apps.get_models():
         try:

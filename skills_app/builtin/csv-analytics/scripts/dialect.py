@@ -73,7 +73,10 @@ def _refuse_other_kinds(path: Path, start: bytes) -> None:
 
 
 def sample_rows(sample: str, delimiter: str) -> list[list[str]]:
-    """Return the rows of the sample that are complete and not empty."""
+    """Return the complete rows at the start of the sample, without empty ones.
+
+    There are at most `SAMPLE_ROWS`.
+    """
     rows: list[list[str]] = []
     reader = csv.reader(io.StringIO(sample.replace("\0", ""), newline=""), delimiter=delimiter)
     try:

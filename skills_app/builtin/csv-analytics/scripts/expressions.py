@@ -35,7 +35,7 @@ class Group:
     def key(self, row: list[str], cells: CellReader) -> str:
         """Return the group of a row.
 
-        It is "(missing)" for an empty cell, and "(no date)" for a text that should be a date.
+        It is "(missing)" for a missing value, and "(no date)" for a text that should be a date.
         """
         cell = row[self.column].strip()
         if cell.lower() in MISSING:
@@ -55,7 +55,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Condition:
-    """A comparison of a cell with a value: as numbers or dates if both are, else as text."""
+    """A comparison of a cell with a value: as numbers or dates if both are, else as text.
+
+    `~` means "contains", without case. A text is neither above nor below a number or a date.
+    """
 
     column: int
     operator: str

@@ -17,8 +17,8 @@ MAX_LABELS = 24
 class Chart:
     """The data of a chart.
 
-    `names` are the places on the x axis. Each series has a value, or None, for every name. For a
-    scatter chart `names` is empty and each series is a list of points.
+    `names` are the places on the x axis. Each series has a label and a value, or None, for every
+    name. A scatter chart has `points` (x, y) instead, and no names and series.
     """
 
     kind: str
@@ -58,9 +58,9 @@ def draw(chart: Chart) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number as text with separators of thousands and the minus sign U+2212.
+    """Return a number as text with thousands separators and the minus sign U+2212.
 
-    Numbers with a fraction have at most 6 significant digits.
+    A number from 1,000 on is rounded to a whole number, and a smaller one to 6 significant digits.
     """
     text = f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.6g}"
     return text.replace("-", "\u2212")

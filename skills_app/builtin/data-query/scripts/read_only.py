@@ -24,7 +24,7 @@ _PRAGMAS = frozenset({"table_info", "table_xinfo", "foreign_key_list", "index_li
 
 
 def connect(path: str, seconds: float) -> tuple[sqlite3.Connection, list[str]]:
-    """Return (connection, notes). A statement that takes longer than `seconds` is interrupted.
+    """Return (connection, notes). After `seconds`, statements on the connection are interrupted.
 
     If FILE-wal has changes that are not in the database file yet, both files are copied first:
     SQLite cannot read these changes in a read-only directory. Raises `Stop` if the file is not a
@@ -69,7 +69,10 @@ def _authorize(action: int, first: str | None, second: str | None, *rest: str | 
 
 
 def refuse(error: sqlite3.Error, seconds: float) -> Stop:
-    """Return the exception for an SQLite error of a statement, with advice."""
+    """Return the exception for an SQLite error of a statement, with advice.
+
+    `seconds` is the time limit of `connect`, for the message.
+    """
     words = str(error)
     if "not authorized" in words or "prohibited" in words:
         words = "only one statement that reads is allowed: SELECT or WITH … SELECT"

@@ -41,7 +41,8 @@ class Comparison:
     def holds(self, request: dict[str, Any]) -> bool:
         """Return whether the comparison is true for `request`.
 
-        Raises `Unclear` if the field is missing or not a number.
+        Raises `Unclear` if the field is missing, or if the operator needs two numbers and has
+        others.
         """
         present, value = look_up(request, self.field)
         if self.operator in ("is missing", "is present"):
@@ -90,7 +91,7 @@ def parse(text: str) -> tuple[Comparison, ...]:
 def look_up(request: dict[str, Any], field: str) -> tuple[bool, Any]:
     """Return (whether the field exists, its value). The field `a.b` is the field `b` in `a`.
 
-    A blank text counts as missing.
+    A value without content counts as missing: null, a blank text, or a list or object of these.
     """
     value: Any = request
     for part in field.split("."):
@@ -111,10 +112,10 @@ def _says_something(value: Any) -> bool:
 
 
 def as_number(value: Any) -> float | None:
-    """Return `value` as a number below 10^15, None if it is not one. "1,250.00" is a number.
+    """Return `value` as a number, None if it is not one. "1,250.00" is a number.
 
     Ambiguous texts such as "1.250,00" or "1,5" give None, because a wrong guess would approve a
-    request. Booleans give None too.
+    request. So do booleans, and numbers from 10^15 on or closer to 0 than 10^-9.
     """
     if isinstance(value, str):
         plain = value.strip().lstrip("$€£").strip()

@@ -1,4 +1,4 @@
-"""Read JSON, and detect repeated names in an object and inexact numbers."""
+"""Read JSON, and detect repeated names in an object and numbers that are too large."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ AGAIN = "given several times"
 def read_json(path: str, *, once: bool = True) -> Any:
     """Return the data in a JSON file.
 
-    Raises `Stop` for invalid JSON and, with `once`, for a repeated name. A number without an exact
-    representation becomes text, which conditions do not compare.
+    Raises `Stop` for invalid JSON and, with `once`, for a repeated name. A number that is too large
+    for a float or has 100 digits, NaN and Infinity become text, which conditions do not compare.
     """
     try:
         value = json.loads(

@@ -30,7 +30,7 @@ _MARKS = re.compile("[\ue000\ue001]")
 
 
 def inline(text: str, picture: PictureSource) -> str:
-    """Return `text` as HTML. Links to schemes other than http, https and mailto become text."""
+    """Return `text` as HTML. Only links to http, https, mailto and `#…` stay links."""
     kept: list[str] = []
 
     def keep(html: str) -> str:

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from agents.features.command_palette.entries import MOST_AGENTS
 from agents.models import Agent, Thread
 from tests.agents.api.rows import make_user
 from tests.support import runs
@@ -44,6 +45,15 @@ def test_agents_and_conversations_of_others_are_not_found(ada: User) -> None:
     mallory = make_user("mallory")
     assert {group for group, _ in found(mallory)} == {"Go to"}
     assert found(mallory, "secret") == []
+
+
+def test_the_words_search_all_agents_before_the_list_is_cut(ada: User) -> None:
+    for number in range(MOST_AGENTS):
+        runs.make_agent(ada, slug=f"a{number}", name=f"A {number}")
+    runs.make_agent(ada, slug="zebra", name="Zebra")
+
+    assert ("Start a run", "Zebra") in found(ada, "zebra")
+    assert [group for group, _ in found(ada)].count("Start a run") == MOST_AGENTS
 
 
 def test_only_staff_find_the_admin(ada: User) -> None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from django.test import override_settings
 
 from skills_app.library.problems import InvalidSkill
 from skills_app.library.sources import discover
@@ -104,9 +105,7 @@ def test_a_directory_replaced_by_a_link_is_not_entered(
     assert [problem.code for problem in problems["a"]] == ["unreadable"]
 
 
-def test_an_unreadable_directory_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_directory_is_reported(tmp_path: Path) -> None:
     assert [problem.code for problem in read_directory(tmp_path / "nowhere")[1][""]] == ["missing"]
     with pytest.raises(InvalidSkill, match="does not exist"):
         find_packages(tmp_path / "nowhere")
@@ -116,8 +115,10 @@ def test_an_unreadable_directory_is_reported(
     with pytest.raises(InvalidSkill, match="more than 500 skills"):
         find_packages(tmp_path)
     assert [problem.code for problem in read_directory(tmp_path)[1][""]] == ["too_many"]
-    monkeypatch.setattr(discover, "MAX_ENTRIES", 100)
-    with pytest.raises(InvalidSkill, match="more than 100 files"):
+    with (
+        override_settings(VEL_SKILLS={"DIRECTORY_ENTRIES": 100}),
+        pytest.raises(InvalidSkill, match="more than 100 files"),
+    ):
         find_packages(tmp_path)
 
 

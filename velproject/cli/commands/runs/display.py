@@ -55,7 +55,7 @@ def new_console(*, stderr: bool = False) -> Console:
 
 
 class Display:
-    """Shows the events of a run at the terminal. `live` allows a spinner, but not in a pipe."""
+    """Prints the events of a run. With `live`, shows a spinner if standard error is a terminal."""
 
     def __init__(self, *, live: bool = True) -> None:
         self.notes = new_console(stderr=True)

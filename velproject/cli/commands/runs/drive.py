@@ -163,7 +163,10 @@ class Driver:
         return code
 
     def watch(self, run: Run) -> int:
-        """Show a run of another process until it ends or waits. Ctrl-C only stops watching."""
+        """Show a run of another process until it ends or waits. Ctrl-C only stops watching.
+
+        Returns 0, or the exit code of the signal that stopped it. The driver cannot be used again.
+        """
         self._tree = TreeDisplay(run.id, self.display)
         watch = Watch(run.id, {}, self._show, None, Family(run.id).is_stuck)
         try:

@@ -37,7 +37,7 @@ Show = Callable[[dict[str, Any]], None]
 class Watch:
     """Shows the events of one run until it ends, also after pauses.
 
-    Ctrl-C and SIGTERM cancel the run.
+    Ctrl-C, SIGTERM and SIGHUP cancel the run, or only stop watching.
     """
 
     def __init__(
@@ -65,7 +65,10 @@ class Watch:
         self._failing_since: float | None = None
 
     def database_failed(self, error: DatabaseError) -> None:
-        """Record, in the worker's thread, that the run did not continue because of `error`."""
+        """Record that the run did not continue because of `error`. The worker's thread calls this.
+
+        If the database fails for `DATABASE_PATIENCE`, `until_pause` raises the error.
+        """
         now = time.monotonic()
         self._failing_since = self._failing_since or now
         if self._wish is not None and now - self._failing_since >= DATABASE_PATIENCE:
@@ -82,7 +85,10 @@ class Watch:
     async def until_pause(self) -> int | None:
         """Show events until the run ends or needs a person, also for one of its subagents.
 
-        Returns None, or the exit code if a signal has cancelled the run.
+        Returns None, or the exit code after a signal.
+
+        Raises:
+            DatabaseError: The database has failed for too long.
         """
         loop = asyncio.get_running_loop()
         wish: asyncio.Future[int] = loop.create_future()

@@ -53,7 +53,16 @@ def instructions_of(directory: Path, *, accept_findings: bool = False) -> str:
 
 
 def prompt_with(prompt: str, instructions: str, name: str) -> str:
-    """Return `prompt` with other `instructions` of the directory; empty ones are removed."""
+    """Return `prompt` with `instructions` in place of those that it has for a directory.
+
+    Args:
+        prompt: The agent's prompt, as this function has returned it or a person has changed it.
+        instructions: The text for the present directory; "" removes the old one.
+        name: The agent's name, for the default prompt.
+
+    Returns:
+        The new prompt; "" if only the default prompt is left.
+    """
     own = prompt.partition(HEADING)[0].rstrip()
     default = DEFAULT_PROMPT.format(name=name)
     if not instructions:

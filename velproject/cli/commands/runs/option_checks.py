@@ -38,7 +38,13 @@ _MOST_SCANNED = 200
 
 
 def check_options(options: AgentOptions) -> None:
-    """Raise an error for options with which the run would fail later."""
+    """Check options with which the run would fail later.
+
+    Raises:
+        CliError: There is no such tool, or no model.
+        ToolboxError: The toolbox cannot be used.
+        ProviderError: The key of the provider is missing, or the provider is not installed.
+    """
     # Imported at first use: the list of tools takes 30 ms, and most commands do not need it.
     if options["approve"] and (unknown := sorted(set(options["approve"]) - known_tool_names())):
         raise CliError(
@@ -79,8 +85,8 @@ def warn_without_sandbox(options: AgentOptions) -> None:
 def workspace_directory(given: Path) -> Path:
     """Return the absolute path of the directory `given`.
 
-    Raises an error before any model call if the directory does not exist, or if commands cannot or
-    must not work in it.
+    Raises:
+        CliError: The directory does not exist, or commands cannot or must not work in it.
     """
     place = given.expanduser().resolve()
     try:
@@ -132,7 +138,8 @@ def default_skill_directories(
 ) -> tuple[str, ...]:
     """Return `./skills`, as in the Python API, unless the session has other directories.
 
-    Prints on standard error that the directory is used, or why it is not.
+    Returns an empty tuple if the directory is not used. Prints on standard error that it is used,
+    or why it is not.
     """
     place = Path(DEFAULT_SKILLS).resolve()
     if not place.is_dir():

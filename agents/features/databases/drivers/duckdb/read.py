@@ -60,7 +60,12 @@ def query_duckdb(
 
 @contextmanager
 def read_only_duckdb(target: DatabaseTarget, own: OwnDatabase) -> Iterator[Any]:
-    """Yield a read-only connection. DuckDB's errors become QueryFailed."""
+    """Yield a read-only connection.
+
+    Raises:
+        QueryFailed: The driver is missing, DuckDB raised an error (also in the `with` block), or
+            the target has hidden columns, which DuckDB cannot hide.
+    """
     duckdb = _duckdb()
     if target.hidden_columns:
         raise QueryFailed(

@@ -14,9 +14,9 @@ MAX_MAPPED = 200_000
 class CMap:
     """A character map of a PDF font.
 
-    `unicode` maps a code to its text, `cids` a code to its glyph number, and `lengths` a code to
-    its number of bytes. Reading stops at damaged data without an error, and the part before is
-    kept.
+    `unicode` maps a code to its text, and `cids` a code to its glyph number. `spaces` are the
+    ranges of valid codes as (number of bytes, lowest, highest), and `lengths` these numbers of
+    bytes. Reading stops at damaged data without an error, and the part before is kept.
     """
 
     def __init__(self, data: bytes = b"") -> None:

@@ -190,7 +190,10 @@ class Document:
 
     @property
     def pages(self) -> list[dict[str, Any]]:
-        """Return the pages in order, with inherited entries. A page may be damaged."""
+        """Return the pages in order, with inherited entries. A page may be damaged.
+
+        Raises `PdfError` if there are too many pages.
+        """
         if not hasattr(self, "_pages"):
             self._pages = list(self._walk(self.catalog.get("Pages"), {}, set()))
         return self._pages

@@ -20,4 +20,4 @@ class Encrypted(PdfError):
 
 
 class Unsupported(PdfError):
-    """The filter contains no text, for example JPEG."""
+    """A stream has a filter that contains no text, for example JPEG, or that is not supported."""

@@ -157,7 +157,10 @@ class CompositeFont:
 
 
 def read_font(document: Document, head: Any) -> Font | CompositeFont:
-    """Return the font of a resource. Invalid data give a usable font, too."""
+    """Return the font of a resource. Missing and unknown data give a usable font, too.
+
+    Raises `PdfError` if the map of its codes cannot be decoded.
+    """
     head = document.resolve(head)
     head = head if isinstance(head, dict) else {}
     if document.get(head, "Subtype") == "Type0":

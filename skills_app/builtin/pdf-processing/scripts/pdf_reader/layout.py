@@ -110,7 +110,7 @@ def _cut(row: list[Character]) -> list[Segment]:
 
 
 def text_in_place(characters: list[Character]) -> str:
-    """Return the text in the layout of the page, with spaces for gaps."""
+    """Return the upright text in the layout of the page, with spaces for gaps."""
     rows = segments_by_line(characters)
     everything = [segment for row in rows for segment in row]
     if not everything:

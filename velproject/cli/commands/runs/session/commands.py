@@ -140,7 +140,7 @@ def _cost(session: InteractiveSession, rest: str) -> None:
 
 
 def usage_of(session: InteractiveSession) -> tuple[int, Decimal, bool]:
-    """Return tokens and dollars of the session, with its subagents, and if all are known."""
+    """Return (tokens, dollars, whether all prices are known) of the session, with its subagents."""
     if session.thread is None:
         return 0, Decimal(0), True
     family = Q(thread=session.thread) | Q(thread__root=session.thread)
@@ -155,7 +155,7 @@ def usage_of(session: InteractiveSession) -> tuple[int, Decimal, bool]:
 
 
 def status(session: InteractiveSession) -> str:
-    """Return the model, the cost and the number of pending requests, as one line."""
+    """Return one line with the model, the session's tokens and cost, and pending requests."""
     provider, model = model_of(session)
     tokens, cost, known = usage_of(session)
     parts = [one_line(f"{provider}: {model}", 60), f"{tokens:,} tokens"]

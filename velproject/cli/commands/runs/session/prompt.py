@@ -68,7 +68,7 @@ class Prompt:
         self._session.default_buffer.on_text_changed += lambda _: self._stay()
 
     def read(self) -> str | None:
-        """Return the next line, or None at the end. Raises `Signalled`."""
+        """Return the next input, also of several lines, or None at the end. Raises `Signalled`."""
         self._stay()
         self._shown_status = visible(self._status())
         try:

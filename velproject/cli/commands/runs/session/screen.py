@@ -40,9 +40,10 @@ class SessionDisplay(Display):
 
 
 def changed_lines(tool: str, given: Any) -> list[str]:
-    """Return the lines of a unified diff of an edit or a write, with visible control characters.
+    """Return the lines of a unified diff of an edit or a write, without its head.
 
-    Other calls, and very long texts, have no lines.
+    A write counts as an edit of an empty file. Control characters are made visible. Other calls,
+    and very long texts, have no lines.
     """
     if not isinstance(given, dict):
         return []
