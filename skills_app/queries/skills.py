@@ -10,7 +10,7 @@ from agents.models import Agent, Run
 from agents.selectors.visible import Person
 from skills_app.library.scopes import BUILT_IN, LIBRARY
 from skills_app.models import AgentSkill, Skill, SkillUse, SkillVersion, Trust, UseKind
-from skills_app.queries.available import scopes_of
+from skills_app.queries.available import available_skills, scopes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class AgentSkillRow:
     """A skill that an agent has or could have.
 
     `version` is the one that agents get, None if none was accepted. `enabled` says that the agent
-    has the skill, unless it `collides` with a skill of the same name that has precedence. `waits`
-    says that a later version, or the first one, awaits a decision.
+    has the skill, unless it `collides`: a skill with the same name or a lookalike of it has
+    precedence. `waits` says that a later version, or the first one, awaits a decision.
     """
 
     skill: Skill
@@ -47,15 +47,17 @@ class VersionUsage:
 def agent_skills(agent: Agent) -> list[AgentSkillRow]:
     """Return the skills that `agent` has or could have, by name.
 
-    Skills with the same name are in the order of `scopes_of`: the first enabled one keeps the name.
-    Skills in directories that the caller of a thread has named for that thread are not included.
+    Skills with the same name are in the order of `scopes_of`. `available_skills` decides which one
+    keeps the name. Skills in directories that the caller of a thread has named for that thread are
+    not included.
     """
     scopes = scopes_of(agent.pk, built_in=agent.builtin_skills, directories=())
     rank = {scope: position for position, scope in enumerate(scopes)}
     choices = dict(AgentSkill.objects.filter(agent=agent).values_list("skill_id", "enabled"))
     skills = with_waiting(Skill.objects.filter(scope__in=scopes, is_deleted=False))
+    available = available_skills(agent.pk, built_in=agent.builtin_skills)
+    given = {version.skill_id for version in available.versions}
     rows: list[AgentSkillRow] = []
-    taken: set[str] = set()
     for skill in sorted(
         skills.select_related("current"), key=lambda skill: (skill.name, rank[skill.scope])
     ):
@@ -64,9 +66,7 @@ def agent_skills(agent: Agent) -> list[AgentSkillRow]:
         if version is not None and version.trust != Trust.QUARANTINED:
             by_itself = skill.scope != LIBRARY and version.fields.enabled
             enabled = choices.get(skill.pk, by_itself)
-        collides = enabled and skill.name in taken
-        if enabled:
-            taken.add(skill.name)
+        collides = enabled and skill.pk not in given
         rows.append(AgentSkillRow(skill, version, enabled, skill.waits, collides))  # type: ignore[attr-defined]  # annotated
     return rows
 

@@ -18,13 +18,14 @@ from skills_app.actions.library import (
 )
 from skills_app.actions.own_skills import create_own_skill
 from skills_app.actions.sets import store_set
+from skills_app.library.scopes import BUILT_IN, agent_scope
 from skills_app.models import RunSkillSet, Skill, SkillUse, UseKind
 from skills_app.queries.available import available_skills
 from skills_app.queries.skills import agent_skills, library_for, skill_usage
 from tests.agents.api.rows import make_run, make_user
 from tests.skills_app.library.scan.packages import pack
 from tests.support.runs import make_agent
-from tests.support.skills import write_skill
+from tests.support.skills import package, store_skill, write_skill
 
 pytestmark = pytest.mark.django_db
 
@@ -66,18 +67,30 @@ def test_an_agents_skills_include_the_available_ones() -> None:
     given = {version.skill for version in available_skills(agent.pk).versions}
     assert given == {row.skill for row in agent_skills(agent) if row.enabled and not row.collides}
     assert agent_skills(agent)[0].version is None
-    # After the decision the version no longer waits, and the agent's own skill has the name again.
+    # After the decision the version no longer waits. It keeps its name, as for runs.
     quarantine_version(bad.version.pk, by=rhea, reason="no")
     quarantine_version(library.versions.get().pk, by=rhea, reason="no")
     assert rows()[:3] == [
         ("bad", "library", False, False, False),
         ("beans", "library", False, False, False),
-        ("beans", "agent", True, False, False),
+        ("beans", "agent", True, False, True),
     ]
     delete_skill_of_library(off.pk, by=rhea)
     assert "off" not in {row.skill.name for row in agent_skills(agent)}
     other = make_agent(ann, slug="other")
     assert {row.skill.scope for row in agent_skills(other)} == {"library"}
+
+
+def test_a_lookalike_of_a_skill_collides_as_it_does_for_runs(tmp_path: Path) -> None:
+    agent = make_agent(make_user("ann"), builtin_skills=True)
+    store_skill(package(tmp_path, "beans"), BUILT_IN)
+    lookalike = package(tmp_path, "be\u0430ns")  # a Cyrillic letter
+    store_skill(lookalike, agent_scope(agent.pk))
+    rows = [row for row in agent_skills(agent) if row.skill.name != "pdf-processing"]
+    assert [(row.skill.scope, row.enabled, row.collides) for row in rows] == [
+        (BUILT_IN, True, False),
+        (agent_scope(agent.pk), True, True),
+    ]
 
 
 def test_every_signed_in_user_sees_the_library() -> None:
