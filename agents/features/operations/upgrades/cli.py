@@ -47,7 +47,7 @@ class Version(click.ParamType):
 @persist_option
 @json_option
 def upgrade(check: bool, since: str | None, persist: Path | None, as_json: bool) -> int:
-    """Show what to know before this version replaces an older one. Changes nothing.
+    """Show what to do before this version starts on the data of an older one. Changes nothing.
 
     Exits with 1 if something needs attention: migrations, unknown, invalid or deprecated settings,
     changed defaults, or too little free space.
