@@ -12,7 +12,8 @@ from memory.paths import shown_path
 def remembered_from(thread_id: str) -> list[Stays]:
     """Return the memory files that this thread or one of its subagents has changed.
 
-    A file of `me/` appears only as its directory, because other people may read the list.
+    A file of `me/` appears only as its directory, because other people may read the list. Skills
+    are not listed.
     """
     revisions = MemoryRevision.every.filter(
         Q(edit_request__run__thread=thread_id) | Q(edit_request__run__thread__root=thread_id)
