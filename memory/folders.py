@@ -19,7 +19,7 @@ class FileState:
     """A file's state. `content` is None if there is no file.
 
     `revision` is the number of the latest revision, which deleted the file if `content` is None. It
-    is 0 if there never was a file, and for the two read-only files.
+    is 0 if the file never existed, and for the two read-only files.
     """
 
     content: str | None
@@ -41,8 +41,8 @@ class MemoryEntry:
 class RevisionEntry:
     """One revision of a file, without its content.
 
-    `by` is a user's name, or "" if no person made the change or the account was deleted. A revision
-    that deleted the file and was purged has `is_purged`, not `is_deleted`.
+    `by` is the name of a user; "" if no person made the change or the account was deleted. A
+    revision that deleted the file and was purged has `is_purged`, not `is_deleted`.
     """
 
     number: int
@@ -65,10 +65,10 @@ class Change:
 
     Attributes:
         content: The whole new content, or None to delete the file.
-        base_revision: The revision that the change builds on; 0 if there never was a file.
-        source: Where the change came from: `approval`, `agent`, `api`, `web`, `admin`, `cli` or
+        base_revision: The revision that the change builds on; 0 if the file never existed.
+        source: The origin of the change: `approval`, `agent`, `api`, `web`, `admin`, `cli` or
             `import`.
-        by_id: The person who makes or approves the change; None if nobody was asked.
+        by_id: The person who makes or approves the change; None for a change without approval.
         edit_request: The agent's request for this change, if there is one.
         person_id: The person whose `me/` contains the file; None for other files.
     """

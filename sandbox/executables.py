@@ -11,8 +11,8 @@ from pathlib import Path
 def find_executable(name: str) -> Path | None:
     """Return the absolute path of `name` on PATH, or None if there is no safe program.
 
-    A program is not safe if an account other than root or this one owns it or could rewrite it: it
-    would run with the rights of this process, outside any sandbox.
+    A program is not safe if an account other than root or this one owns it, or if every account can
+    write it: it would run with the rights of this process, outside any sandbox.
     """
     found = shutil.which(name)
     if found is None or not os.path.isabs(found):

@@ -45,7 +45,8 @@ class ChangeCounts:
 def compare(before: Manifest, after: Manifest) -> list[Change]:
     """Return the changes between two snapshots, sorted by path.
 
-    A path counts as unchanged if one of the two snapshots did not scan it.
+    A path counts as unchanged if one of the two snapshots did not scan it, or if it has the same
+    size and mode in both and only one of them kept its content.
     """
     changes = []
     for path in sorted(before.nodes.keys() | after.nodes.keys()):
@@ -188,7 +189,7 @@ class SnapshotStore:
     def prune(self, keep: Collection[str]) -> int:
         """Remove all snapshots except those in `keep`, the last one, and those of the last hour.
 
-        Returns the number of freed bytes.
+        Damaged snapshots are always removed. Returns the number of freed bytes.
         """
         with self.lock:
             if not (self.directory / "manifests").is_dir():
