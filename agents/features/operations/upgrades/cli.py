@@ -1,4 +1,4 @@
-"""`vel upgrade`: what to know before a new version starts."""
+"""`vel upgrade`: the necessary steps before a new version starts."""
 
 from __future__ import annotations
 
