@@ -31,7 +31,7 @@ class Node(NamedTuple):
 
 
 class Manifest:
-    """The list of a snapshot. `nodes` maps paths to entries.
+    """The list of all entries of a snapshot. `nodes` maps their paths to their data.
 
     A path is the area, a slash, and the path in the area; it does not start with a slash. Names
     that are not UTF-8 contain surrogates, as with `os.fsdecode`.

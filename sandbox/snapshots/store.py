@@ -179,7 +179,10 @@ class SnapshotStore:
         return manifest
 
     def read(self, content: str, max_bytes: int) -> bytes | None:
-        """Return the first `max_bytes` of a file's content; None if it is no longer stored."""
+        """Return the first `max_bytes` of the content with the hash `content`.
+
+        Returns None if it is no longer stored.
+        """
         return self._objects().read(content, max_bytes)
 
     def copy_to(self, content: str, target: int) -> bool:
