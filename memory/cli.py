@@ -124,7 +124,9 @@ def read(agent: str, path: str, revision: int | None) -> None:
 @reason_option
 @persist_option
 @click.option(
-    "--base", type=click.IntRange(min=0), help="Refuse unless the file is at this revision."
+    "--base",
+    type=click.IntRange(min=0),
+    help="Refuse unless the file is at this revision; 0 means that there is no file.",
 )
 def write(
     agent: str,
