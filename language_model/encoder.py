@@ -1,8 +1,8 @@
-"""Read texts with MiniLM, six layers of a transformer.
+"""Read texts with MiniLM, a language model with six layers.
 
 `base.npz` contains its embeddings and its first SHARED layers as published. Each use of the model
-has the other layers, fine-tuned for it, in a file of its own. Weights are bytes, with one factor
-for each row.
+has its own file with the other layers, fine-tuned for this use. Weights are stored as one byte
+each, with one float as the factor of each row.
 """
 
 from __future__ import annotations
@@ -21,24 +21,35 @@ Matrix = NDArray[np.float32]
 BASE = Path(__file__).with_name("base.npz")
 SHARED = 2
 MOST_PIECES = 110
-"""How many word pieces of a text are read."""
+"""The most word pieces that the model can read in one text."""
 HEADS = 12
 LAYERS = 6
 _EPSILON = 1e-12
 
 
 class Encoder:
-    """The forward pass over the word pieces of several texts in one matrix.
+    """Turn texts into vectors. One matrix contains the word pieces of several texts.
 
     Args:
         own: The file with the layers from SHARED on, and further weights of this use.
+
+    Raises:
+        OSError: The file cannot be read.
     """
 
     def __init__(self, own: Path) -> None:
         self.stored = _base() | _weights(own)
 
     def means(self, texts: list[list[int]]) -> Matrix:
-        """Return the mean of the last states of each text, given as its word pieces."""
+        """Return one vector for each text: the mean of the last states of its word pieces.
+
+        Args:
+            texts: The word pieces of each text, from `pieces_of`. At least one text, with 1 to
+                `MOST_PIECES` pieces each.
+
+        Returns:
+            A matrix of shape (number of texts, 384).
+        """
         ends = np.cumsum([len(text) for text in texts])
         starts = ends - [len(text) for text in texts]
         spans = list(zip(starts.tolist(), ends.tolist(), strict=True))

@@ -18,9 +18,10 @@ _UNKNOWN = "[UNK]"
 
 
 def pieces_of(text: str, most: int) -> list[int]:
-    """Return the numbers of the first `most` word pieces of `text`.
+    """Return the numbers of the first `most` word pieces of `text`, which is in lower case.
 
-    The marks of start and end are included.
+    The first piece is the mark of the start. The last is the mark of the end, unless the text is
+    cut.
     """
     numbers = _vocabulary()
     if not text.isascii():

@@ -51,7 +51,7 @@ SOURCE = "api"
 
 
 class Memory(ApiView):
-    """`GET /agents/{id}/memory?directory=`"""
+    """`GET /agents/{id}/memory?directory=`: the files of a directory, without their contents"""
 
     tag = "memory"
     scopes: ClassVar = {"GET": TokenScope.READ}
@@ -66,7 +66,7 @@ class Memory(ApiView):
 
 
 class OneMemoryFile(ApiView):
-    """`GET`, `PUT` and `DELETE /agents/{id}/memory/{path}`"""
+    """`GET`, `PUT` and `DELETE /agents/{id}/memory/{path}`: one file with its content"""
 
     tag = "memory"
     # Not `approve`: a token that decides requests need not be able to write directly.
@@ -122,7 +122,10 @@ class OneMemoryFile(ApiView):
 
 
 class MemoryRevisions(ApiView):
-    """`GET /agents/{id}/memory-revisions?path=`; with `number`, that revision and its content"""
+    """`GET /agents/{id}/memory-revisions?path=`: the history of a file
+
+    With `number`, that revision and its content.
+    """
 
     tag = "memory"
     scopes: ClassVar = {"GET": TokenScope.READ}

@@ -62,10 +62,10 @@ content_option = click.option(
 
 @click.group(short_help="Read, change, export and import an agent's memory.")
 def memory() -> None:
-    """Manage an agent's memory files: knowledge/… and skills/NAME.md, and your own: me/….
+    """Manage an agent's memory: knowledge/…, its own skills (skills/NAME.md), and your me/….
 
-    AGENT is a slug, or the start of an id. AGENTS.md (the prompt) and tools.json show the
-    agent's settings and are read-only.
+    AGENT is a slug, or the start of an ID. AGENTS.md (the prompt) and tools.json show the
+    agent's settings: `write`, `append` and `delete` cannot change them.
     """
 
 
@@ -124,7 +124,9 @@ def read(agent: str, path: str, revision: int | None) -> None:
 @reason_option
 @persist_option
 @click.option(
-    "--base", type=click.IntRange(min=0), help="Refuse unless the file is at this revision."
+    "--base",
+    type=click.IntRange(min=0),
+    help="Refuse unless the file is at this revision; 0 means that there is no file.",
 )
 def write(
     agent: str,
@@ -290,8 +292,8 @@ def import_folder(
 ) -> None:
     """Import knowledge/ and skills/ from DIRECTORY, all files or none.
 
-    Files that only the memory has stay. Without --apply, the command only shows the changes and the
-    scanner's findings.
+    Memory files that are missing in DIRECTORY remain. Without --apply, the command only shows the
+    changes and the scanner's findings.
     """
     user = local_user()
     found = _agent(agent)

@@ -65,7 +65,7 @@ def content_after(edit: MemoryEdit, before: str | None) -> str | None:
 
 
 def size_of_text(text: str) -> int:
-    """Return the size in bytes of UTF-8. Raises `InvalidEdit` for text with lone surrogates."""
+    """Return the size of `text` in bytes of UTF-8. Raises `InvalidEdit` for lone surrogates."""
     try:
         return size_of(text)
     except UnicodeEncodeError:
@@ -73,9 +73,10 @@ def size_of_text(text: str) -> int:
 
 
 def always_warnings(path: str, after: str | None) -> list[str]:
-    """Return warnings for the approver if `path` is the file that every prompt contains.
+    """Return warnings for the approver if prompts always contain the file at `path`.
 
-    `after` is the content after the edit, or None if the file is deleted.
+    These files are `knowledge/always.md` and `me/always.md`. `after` is the content after the edit,
+    or None if the file is deleted.
     """
     if path not in (ALWAYS, PERSONAL_ALWAYS) or after is None:
         return []
@@ -86,7 +87,10 @@ def always_warnings(path: str, after: str | None) -> list[str]:
 
 
 def size_warnings(total: int) -> list[str]:
-    """Return warnings for the approver if the memory is too large: `total` is its size in bytes."""
+    """Return warnings for the approver if the memory is almost full or too large.
+
+    `total` is the size of the memory after the change in bytes.
+    """
     if total > TOTAL_BYTES:
         return [
             f"The memory would have {total:,} bytes, over the advised {TOTAL_BYTES:,}: "

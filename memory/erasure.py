@@ -1,4 +1,4 @@
-"""Memory files that stay when their thread is erased, because people approved them."""
+"""Memory files that stay when the thread that changed them is erased: they belong to an agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from memory.paths import shown_path
 def remembered_from(thread_id: str) -> list[Stays]:
     """Return the memory files that this thread or one of its subagents has changed.
 
-    A file of `me/` appears only as its directory, because other people may read the list.
+    A file of `me/` appears only as its directory, because other people may read the list. Skills
+    are not listed.
     """
     revisions = MemoryRevision.every.filter(
         Q(edit_request__run__thread=thread_id) | Q(edit_request__run__thread__root=thread_id)
@@ -25,8 +26,7 @@ def remembered_from(thread_id: str) -> list[Stays]:
 KEEPERS = [
     Keeper(
         remembered_from,
-        sentence="These memory files were changed from here with a person's approval, and "
-        "belong to their agents:",
+        sentence="These memory files were changed from here, and belong to their agents:",
         line="memory of {agent} that was changed from there stays: {name}",
         page="web:knowledge",
     )

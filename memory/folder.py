@@ -49,7 +49,15 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> None:
     """Create `directory` with all of `files`, or with none.
 
     The directory must not exist or must be empty, and must not be a link. The files are written to
-    a sibling directory, which then replaces it in one step. Raises `InvalidFolder` and `OSError`.
+    a sibling directory, which then replaces it in one step.
+
+    Args:
+        files: The contents, by their paths in the memory.
+
+    Raises:
+        InvalidFolder: The directory cannot be used.
+        InvalidPath: A path is invalid.
+        OSError: The files cannot be written, for example because the disk is full.
     """
     target = Path(os.path.abspath(directory))
     if target.is_symlink():
@@ -76,7 +84,12 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> None:
 
 
 def read_folder(directory: Path) -> Folder:
-    """Return the memory in `directory`. Raises `InvalidFolder`, which names the invalid file."""
+    """Return the memory in `directory`.
+
+    Raises:
+        InvalidFolder: The directory does not exist, contains an invalid file, or has too many or
+            too large files. The message says which.
+    """
     if not directory.is_dir():
         raise InvalidFolder(f"There is no directory {directory}.")
     tree = TreeBackend(directory)

@@ -16,7 +16,11 @@ from memory.models import MemoryEditRequest, Operation
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file's state. `content` is None if there is no file; `revision` is 0 if there never was."""
+    """A file's state. `content` is None if there is no file.
+
+    `revision` is the number of the latest revision, which deleted the file if `content` is None. It
+    is 0 if the file never existed, and for the two read-only files.
+    """
 
     content: str | None
     revision: int
@@ -35,7 +39,11 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class RevisionEntry:
-    """One revision of a file, without its content. `by` is a user's name."""
+    """One revision of a file, without its content.
+
+    `by` is the name of a user; "" if no person made the change or the account was deleted. A
+    revision that deleted the file and was purged has `is_purged`, not `is_deleted`.
+    """
 
     number: int
     operation: str
@@ -53,11 +61,16 @@ class RevisionEntry:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change to store. `content` is the whole new content, or None to delete the file.
+    """A change to store.
 
-    `base_revision` is the revision that the change builds on. `source` says where the change came
-    from: `approval`, `agent`, `api`, `web`, `admin`, `cli`, `import`. `person_id` is the person
-    whose `me/` the change concerns.
+    Attributes:
+        content: The whole new content, or None to delete the file.
+        base_revision: The revision that the change builds on; 0 if the file never existed.
+        source: The origin of the change: `approval`, `agent`, `api`, `web`, `admin`, `cli` or
+            `import`.
+        by_id: The person who makes or approves the change; None for a change without approval.
+        edit_request: The agent's request for this change, if there is one.
+        person_id: The person whose `me/` contains the file; None for other files.
     """
 
     path: str

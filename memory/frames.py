@@ -69,7 +69,10 @@ class MemoryDecisionFrame(Frame):
 
 
 def frames_after(event: StoredEvent, user: Person) -> list[str]:
-    """Return the frames that follow `event` on the socket of `user`, as JSON texts."""
+    """Return the frames that follow `event` on the socket of `user`, as JSON texts.
+
+    Requests that `user` may not see make no frames.
+    """
     requests = _requests_of(event.run_id, user)
     if event.type in _ENDS_RUN:
         ended = requests.filter(status=ApprovalStatus.CANCELLED).order_by("created_at", "pk")
@@ -83,7 +86,11 @@ def frames_after(event: StoredEvent, user: Person) -> list[str]:
 
 
 def frames_again(run_id: str, after: int, user: Person) -> list[str]:
-    """Return the pending requests of the events up to `after`, and the ends of the last event."""
+    """Return the frames for a client that connects again and has the events up to `after`.
+
+    They are the requests of these events that are still pending, and what follows the event with
+    the `seq` `after` if this event ended a request.
+    """
     pending = _requests_of(run_id, user).filter(status=ApprovalStatus.PENDING)
     waiting = {request.pk: request for request in pending}
     frames = []

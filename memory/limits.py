@@ -5,11 +5,17 @@ from __future__ import annotations
 MAX_FILE_BYTES = 100 * 1024
 """Limit of one file, and of the text of one call. More is an error, without a request."""
 TOTAL_BYTES = 100 * 1024
-"""Advised size of all files of one agent. More is possible, with a warning to the approver."""
+"""Advised size of the knowledge of an agent, and of one person's `me/`.
+
+More is possible, with a warning to the approver.
+"""
 WARN_SHARE = 0.8
 """A request warns of a full memory from this share of `TOTAL_BYTES`."""
 MAX_FILES = 1_000
-"""Limit of files of one agent. Listings show all of them."""
+"""Limit of the knowledge files of an agent, and of the files of one person's `me/`.
+
+Listings show all of them.
+"""
 ALWAYS_BYTES = 4_096
 """Limit of the file in each prompt, which contains only the start of a longer file."""
 INDEX_BYTES = 4_096

@@ -138,7 +138,10 @@ async def list_memory(context: ToolContext, given: ListMemoryInput) -> ToolResul
 
 
 class MemoryMiddleware(Middleware):
-    """Offer the three memory tools. The file tools show the same files below /memory."""
+    """Offer the three memory tools.
+
+    The file tools show the same files below /memory, except those of `me/`.
+    """
 
     name = "memory"
 

@@ -106,7 +106,9 @@ class MemoryRevision(models.Model):
     sha256 = models.CharField(max_length=64, blank=True)
     size_bytes = models.PositiveIntegerField(default=0)
     reason = models.TextField(blank=True)
-    source = models.CharField(max_length=20, help_text=_("The door of the change."))
+    source = models.CharField(
+        max_length=20, help_text=_("Where the change came from, such as approval or web.")
+    )
     edit_request = models.ForeignKey(
         "memory.MemoryEditRequest",
         on_delete=models.SET_NULL,
@@ -145,10 +147,14 @@ class MemoryRevision(models.Model):
 
 
 class MemoryEditRequest(models.Model):
-    """One proposed change. Its status is that of its approval request.
+    """One change that an agent proposed, or saved without asking.
+
+    Its status is that of its approval request. An edit that was saved without asking has no
+    approval request.
 
     `proposed_content` is the whole file after the change, for `append` too; null for `delete`.
-    `base_revision` is the number of the revision that the proposal builds on; 0 for a new file.
+    `base_revision` is the number of the revision that the proposal builds on; 0 if there never was
+    a file. A purge sets both contents to null.
     """
 
     erased_with = ("run",)

@@ -23,7 +23,7 @@ DIRECTORIES = ("knowledge", "skills")
 PERSONAL = "me"
 """Each user's own directory, private to this user. Exported folders do not contain it."""
 ALWAYS = "knowledge/always.md"
-"""The file whose content is part of each prompt."""
+"""The file whose start is part of each prompt (see `memory.limits.ALWAYS_BYTES`)."""
 PERSONAL_ALWAYS = f"{PERSONAL}/always.md"
 """The same for the prompts of one person."""
 
@@ -44,7 +44,7 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|(?:com|lpt)[0-9]) *(?:\..*)?", re.IGNO
 
 
 class InvalidPath(ValueError):
-    """No memory file can have this path. The message describes valid paths."""
+    """The path is invalid in a memory, or this caller cannot use it. The message says why."""
 
 
 def check_path(path: str) -> str:

@@ -43,7 +43,10 @@ from memory.review import memory_edit_review, purged_review
 from text_scanner import scan
 
 MOST_BESIDE = 20
-"""Limit of pending requests of one run. With more, the run waits for a decision."""
+"""Limit of pending requests for which a run does not wait.
+
+At this limit, the run waits for the decision on its next request.
+"""
 
 
 class MemoryEditKind(ProposalKind):
@@ -189,7 +192,7 @@ MEMORY_EDIT = MemoryEditKind()
 
 
 def goes_on(run: Run, spec: AgentSpec) -> bool:
-    """Return whether the run may continue while a person decides about an edit."""
+    """Return whether the run may continue while a person decides about its next edit."""
     if spec.option(MemoryOptions).memory_requests != "continue":
         return False
     pending = ApprovalRequest.objects.filter(run=run, status=ApprovalStatus.PENDING)

@@ -77,7 +77,10 @@ def show_file(file: ShownFile) -> dict[str, Any]:
 
 
 def show_change(path: str, revision: int, file: ShownFile | None) -> dict[str, Any]:
-    """Return the result of a change: the last three values are null if the file is deleted."""
+    """Return the result of a change.
+
+    `content_type`, `size_bytes` and `updated_at` are null if the file is deleted.
+    """
     return {
         "path": path,
         "revision": revision,
@@ -119,7 +122,10 @@ class MemoryEntriesShape(serializers.Serializer[object]):
 
 
 class MemoryFileShape(serializers.Serializer[object]):
-    """A file. `revision` is the `base_revision` of a change; 0 for the two read-only files."""
+    """A file.
+
+    Send its `revision` as `base_revision` to change it. It is 0 for the two read-only files.
+    """
 
     path = serializers.CharField()
     content = serializers.CharField()
@@ -129,7 +135,10 @@ class MemoryFileShape(serializers.Serializer[object]):
 
 
 class MemoryChangeShape(serializers.Serializer[object]):
-    """The result of a change. The last three values are null if the file is deleted."""
+    """The result of a change.
+
+    `content_type`, `size_bytes` and `updated_at` are null if the file is deleted.
+    """
 
     path = serializers.CharField()
     revision = serializers.IntegerField()
@@ -139,7 +148,11 @@ class MemoryChangeShape(serializers.Serializer[object]):
 
 
 class RevisionShape(serializers.Serializer[object]):
-    """`by` is a user's name; `approval` is the request whose decision made the revision."""
+    """One change of a file.
+
+    `by` is a user's name; null if no person made the change. `approval` is the id of the approval
+    request that led to it; null for a direct change by a person.
+    """
 
     number = serializers.IntegerField()
     operation = serializers.ChoiceField(choices=Operation.choices)
@@ -162,10 +175,10 @@ class RevisionContentShape(RevisionShape):
 
 
 class PurgeShape(serializers.Serializer[object]):
-    """Numbers of erased revisions and edit requests.
+    """The numbers of revisions and edit requests whose texts were erased.
 
-    `threads` contain texts of the file, too, in their prompts, calls or requests. They stay: erase
-    them (`DELETE /threads/{id}`) to erase these texts.
+    `threads` are the ids of conversations that contain texts of the file, too, in their prompts,
+    calls or requests. They stay. `DELETE /threads/{id}` erases a conversation with these texts.
     """
 
     path = serializers.CharField()

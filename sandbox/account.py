@@ -21,8 +21,11 @@ class Account:
 def account_for(policy: SandboxPolicy) -> Account:
     """Return the host account that commands under `policy` run as.
 
-    The result depends on the account of this process. Raises `SandboxSetupError` if the result
-    would be root, or if switching to it needs rights that this process does not have.
+    The result depends on the account of this process.
+
+    Raises:
+        SandboxSetupError: The account or its group would be root, cannot be determined, or needs
+            rights that this process does not have.
     """
     own = Account(os.geteuid(), os.getegid())
     if own.uid != 0:
@@ -50,6 +53,9 @@ def drop_to(account: Account) -> list[str]:
 
     Root must not start bubblewrap directly: commands would keep kernel uid 0 inside. They could
     then write /proc/sys and create setuid files of root, and no process limit would apply to them.
+
+    Raises:
+        SandboxUnavailable: This process is root, and `setpriv` is missing.
     """
     if os.geteuid() == account.uid:
         return []

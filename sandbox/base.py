@@ -59,7 +59,10 @@ class BaseSandbox(ABC):
         self.timeout = policy.timeout
 
     def execute(self, command: str, timeout: float | None = None) -> ExecutionResult:
-        """Run a shell command (bash) and wait for it. `timeout` is in seconds, at most 600."""
+        """Run a shell command (bash) and wait for it.
+
+        `timeout` is in seconds; more than 600 counts as 600.
+        """
         return self.start(command, timeout=timeout).wait()
 
     def execute_python(self, code: str, timeout: float | None = None) -> ExecutionResult:

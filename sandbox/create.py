@@ -27,14 +27,18 @@ def create_sandbox(
     """Create a sandbox for commands that write to `working_dir` and can read `allowed_paths`.
 
     All directories are mounted at their own (resolved) paths. Commands start in `working_dir`,
-    which is created if it is missing, and run as its owner. `timeout` is the default wall time of a
-    command in seconds. With `network`, commands reach public addresses of the internet through a
-    proxy that checks each connection, and never this host or its local networks. Commands cannot
-    change files in `working_dir` that programs outside the sandbox run, such as git hooks, unless
-    `rules` allow it.
+    which is created if it is missing, and run as its owner. With `network`, commands reach public
+    addresses of the internet through a proxy that checks each connection, and never this host or
+    its local networks. Commands cannot change files in `working_dir` that programs outside the
+    sandbox run, such as git hooks, unless `rules` allow it.
 
-    Raises `SandboxUnavailable` if this host cannot sandbox (commands never run without a sandbox),
-    and `SandboxSetupError` for a path that would expose the machine or that belongs to root.
+    Args:
+        timeout: The default wall time of a command in seconds, at most 600.
+
+    Raises:
+        SandboxUnavailable: This host cannot sandbox. Commands never run without a sandbox.
+        SandboxSetupError: An argument is invalid, or a path would expose the machine or belongs to
+            root.
     """
     system = platform.system()
     if system not in ("Linux", "Darwin"):

@@ -27,7 +27,9 @@ _SHARED_DIRECTORIES = frozenset(
 def writable_directory(requested: str | Path) -> Path:
     """Return the resolved path if commands may write everything in it. It need not exist.
 
-    Raises `SandboxSetupError` for /, system directories, home directories and paths with keys.
+    Raises:
+        SandboxSetupError: The path is /, a system directory, a shared directory such as /tmp, this
+            account's home directory or a parent of it, or a path with keys.
     """
     path = _showable(requested)
     system = any(path.is_relative_to(tree) for tree in _SYSTEM_TREES)
@@ -43,7 +45,9 @@ def writable_directory(requested: str | Path) -> Path:
 def readable_path(requested: str | Path) -> Path:
     """Return the resolved path if commands may read everything in it.
 
-    Raises `SandboxSetupError` like `writable_directory`, and for sockets, pipes and devices.
+    Raises:
+        SandboxSetupError: The path is /, in /proc, /sys, /dev, /run or /boot, this account's home
+            directory or a parent of it, a path with keys, missing, or a socket, a pipe or a device.
     """
     path = _showable(requested)
     if path == _home() or path in _home().parents:

@@ -23,7 +23,13 @@ _CHANGES_PATH = {b"sys", b"path"}
 
 @dataclass(frozen=True, slots=True)
 class ImportLimits:
-    """Limits of the list: the number of files, and the bytes of their contents."""
+    """Limits of the list of importable files.
+
+    Attributes:
+        files: The number of files in the list.
+        file: The size in bytes of the largest file that is read.
+        shown: The bytes of all contents that are shown together.
+    """
 
     files: int = 200
     file: int = 1_000_000

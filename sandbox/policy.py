@@ -9,7 +9,10 @@ from pathlib import Path
 from sandbox.own_directory.rules import FileRules
 
 MAX_TIMEOUT = 600.0
-"""The longest time in seconds that a command may run, even if the caller requests more."""
+"""The longest time in seconds that a command may run, even if the caller requests more.
+
+It does not apply to `BubblewrapSandbox.start_server`.
+"""
 
 
 class Network(StrEnum):
@@ -91,11 +94,15 @@ class Limits:
 class SandboxPolicy:
     """All rules for the confinement of commands.
 
-    `mounts` are bound in their order over the read-only system. `working_dir` is the absolute path
-    inside the sandbox where commands start. `timeout` is the default wall time in seconds.
-    `allowed_hosts` are the hosts of the network ALLOWLIST: see `sandbox.linux.egress.rules`. `uid`
-    is the unprivileged host account of commands. None means the caller's own account, or, if the
-    caller is root, the owner of the first writable mount.
+    Attributes:
+        mounts: Bound in their order over the read-only system.
+        working_dir: The absolute path inside the sandbox where commands start.
+        timeout: The default wall time in seconds.
+        allowed_hosts: The hosts of the network ALLOWLIST: see `sandbox.linux.egress.rules`.
+        environment: Additional variables of commands, as pairs of name and value.
+        uid: The unprivileged host account of commands. None: the account of this process or, if it
+            is root, the owner of the first writable mount.
+        gid: The group of commands if this process is root. None: the primary group of the account.
     """
 
     mounts: tuple[Mount, ...]

@@ -13,7 +13,7 @@ UID_COUNT = 0x01000000
 def uid_for(number: int) -> int:
     """Return the uid, which is also the gid, of sandbox account `number`, counted from 0.
 
-    Two threads that must not access each other's files need different numbers.
+    Two conversations that must not access each other's files need different numbers.
     """
     if not 0 <= number < UID_COUNT:
         raise SandboxSetupError(

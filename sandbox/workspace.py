@@ -1,4 +1,4 @@
-"""The files of one thread on disk, and the policy that mounts them for commands."""
+"""The files of a thread (a conversation) on disk, and the policy that mounts them for commands."""
 
 from __future__ import annotations
 
@@ -30,13 +30,17 @@ _SUBDIRECTORIES = (*AREAS, "shared/research", "shared/drafts")
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """The files of one thread: `root` with the areas of `sandbox.paths` in it, owned by `uid`.
+    """The files of one thread (a conversation): `root` with the areas of `sandbox.paths` in it.
 
-    No other account can enter it (mode 0700). Only the areas are mounted, never the root itself, so
-    no command can replace an area by a link. `own_directory` is a directory of the caller that
-    replaces the area `workspace`; `rules` say which of its files commands may change. `family` is
-    the root of the tree that provides user_uploads, shared and outputs. With `read_only`, nothing
-    can be changed through this object.
+    The tree belongs to `uid`, and no other account can enter it (mode 0700). Only the areas are
+    mounted, never the root itself, so no command can replace an area by a link.
+
+    Attributes:
+        own_directory: A directory of the caller that replaces the area `workspace`.
+        family: The root of the parent's workspace, which provides user_uploads, shared and outputs
+            of a subagent.
+        read_only: Whether nothing can be changed through this object.
+        rules: Which files of `own_directory` commands may change.
     """
 
     root: Path

@@ -1,8 +1,14 @@
 """Find the parts of a memory text that a reviewer should check.
 
-The functions depend only on the text: they use no files, network or Django. The layers are,
-from the lowest: finding, linear, text, characters; concepts, lexicon, clauses; rules, intent,
-mentions; views, decode, structure; scanning.
+The result depends only on the text. The functions need neither Django nor a network. They read no
+files except the words and weights of this package and of `language_model`.
+
+A *folded* text is in lower case and in plain letters, with the same length (see `text.fold`). A
+*view* is another form of the text, for example a decoded part (see `views`).
+
+Each module imports only modules that are before it in this list: concepts, confusables, finding,
+linear, text; words, languages, lexicon, addresses, clauses; characters, views, decode, structure;
+rules, intent, mentions, plain_notes; likeness, transformer, meaning; scanning.
 
 The rules are imported at the first scan: their expressions take 70 ms to compile, and most
 processes never scan.

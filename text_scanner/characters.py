@@ -34,7 +34,7 @@ _ANY = compile_linear(f"[{INVISIBLE_CLASS}{''.join(LOOKALIKES)}]".encode())
 
 
 def character_hits(content: str) -> Iterator[Hit]:
-    """Yield hidden and disguised characters in `content`."""
+    """Yield hidden and disguised characters in `content`, at most MAX_HITS of each kind."""
     if content.isascii() or not _ANY.search(content.encode("utf-8", "replace")):
         return
     rtl = _RTL.search(content) is not None

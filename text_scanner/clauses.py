@@ -34,7 +34,8 @@ _LIST = re.compile(r" (?:or|nor|oder|ou|o|of|ni|y|e|et|und|and) ")
 class Word:
     """A word of the lexicon in a text.
 
-    The offsets count characters of the view. `classes` are bits of `concepts.C`.
+    The offsets count characters of the view. `classes` are bits of `concepts.C`. `denied` is True
+    if a negation, such as `never`, covers the word.
     """
 
     start: int
@@ -44,10 +45,14 @@ class Word:
 
 
 def sentences(text: str, *, joined: bool = False) -> Iterator[list[Word]]:
-    """Yield the known words of each sentence of `text`, at most MAX_WORDS per sentence.
+    """Yield the known words of each sentence of `text`.
 
-    `text` must be folded. With `joined`, it has no spaces between its words. Sentences without
-    known words are omitted.
+    A sentence with more than MAX_WORDS known words is yielded in parts, which overlap. Sentences
+    without known words are omitted.
+
+    Args:
+        text: A folded text (see `text.fold`).
+        joined: Whether the text has no spaces between its words.
     """
     sentence: list[Word] = []
     for word in _words(text, joined=joined):

@@ -42,8 +42,9 @@ class Hit:
 def findings_of(content: str, hits: list[Hit]) -> list[Finding]:
     """Return `hits` as at most MAX_FINDINGS findings, sorted by start.
 
-    Overlapping hits of one rule become one finding. If there are too many findings, notes are
-    omitted before alarms, and the last finding reports the number of omitted ones.
+    Overlapping hits of one rule become one finding. If there are too many findings, those with the
+    lowest severity are omitted, and of these the last ones in the text. The last finding then
+    reports the number of omitted ones and the highest severity among them.
     """
     merged = _merge(hits)
     left_out: list[Hit] = []

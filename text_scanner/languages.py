@@ -1,7 +1,8 @@
 """The words of the main rules (override, conceal, send, approve) in other languages.
 
-Words in Latin script are matched as whole words. Words in other scripts are stems that match
-anywhere, because Chinese and Japanese have no spaces between words.
+Words in Latin script are matched as whole words; one with a final `*` matches the beginning of a
+word. Words in other scripts are stems that match anywhere, because Chinese and Japanese have no
+spaces between words.
 """
 
 # ruff: noqa: E501

@@ -81,7 +81,10 @@ class Lexicon:
                 yield start, end, self._plain.get(text[start:end].decode(), 0)
 
     def joined(self, text: bytes) -> Iterator[tuple[int, int, int]]:
-        """Yield the same as `words` for a text without spaces, such as `ignorepreviousrules`."""
+        """Yield the same for a text without spaces, such as `ignorepreviousrules`.
+
+        Only Latin words with at least three letters are found.
+        """
         for match in self._joined.finditer(text):
             start, end = match.span()
             yield start, end, self._classes(text[start:end])

@@ -45,7 +45,7 @@ MOST = 40
 DOUBT = 0.1
 """The rules do not run on passages below this score, except on short ones.
 
-One in two hundred of 520 attacks that a rule finds is below it, and nine in ten ordinary passages.
+Below it are one in two hundred of 520 attacks that a rule finds, and nine in ten ordinary passages.
 """
 WEIGHTS = Path(__file__).with_name("likeness.tsv")
 SCALE = 1000
@@ -134,9 +134,10 @@ def sentences_of(text: str) -> Iterator[Sentence]:
 
 
 def passages_of(text: str) -> list[Likeness]:
-    """Return the passages of a folded text with their scores.
+    """Return the passages of a folded text with their scores, in the order of the text.
 
     A passage is a window of three consecutive sentences (TOGETHER). A shorter text is one passage.
+    A text without words has none.
     """
     weigh = _model().weigh
     window: list[_Weighed] = []

@@ -31,9 +31,12 @@ CERTAIN = 0.001
 def read_closely(text: str, passages: list[Likeness], *, is_content: bool) -> list[Likeness]:
     """Return `passages` of a folded text, with new scores for the passages that the model read.
 
-    The model reads the passages of which the linear model is unsure. If `is_content`, it also reads
-    those with too few known words. Other views of the content, such as decoded parts, often contain
-    no language.
+    The model reads at most MOST_READ passages: those of which the linear model is unsure and, if
+    `is_content`, those with too few known words.
+
+    Args:
+        is_content: Whether `text` is the content itself. Other views, such as decoded parts, often
+            contain no language.
     """
     chosen = [
         one

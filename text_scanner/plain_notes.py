@@ -1,6 +1,6 @@
 """Find phrases and addresses that are findings on their own, without a rule or the model.
 
-A phrase that omits a question or sets instructions aside is a warning. An address is a note.
+A phrase such as "always send" or "never ask" is a warning. An address is a note.
 """
 
 from __future__ import annotations

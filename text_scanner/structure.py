@@ -303,7 +303,7 @@ SHAPES: tuple[Shape, ...] = (
 
 
 def shape_hits(text: str, shapes: tuple[Shape, ...] = SHAPES) -> Iterator[Hit]:
-    """Yield a hit for each of `shapes` that occurs in the folded `text`."""
+    """Yield a hit for each match of `shapes` in the folded `text`, at most 300 for each shape."""
     data: bytes | None = None
     for shape in shapes:
         if not any(hint in text for hint in shape.hints):

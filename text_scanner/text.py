@@ -43,8 +43,9 @@ _TABLE = _Fold()
 
 
 def fold(text: str) -> str:
-    """Return `text` in lower case, without accents, width and style variants.
+    """Return `text` in lower case, without the accents of Latin letters, width and style variants.
 
-    The result has the same length, so its offsets are those of `text`.
+    Quotation marks and dashes become ASCII. The result has the same length, so its offsets are
+    those of `text`.
     """
     return text.lower() if text.isascii() else text.translate(_TABLE)

@@ -18,7 +18,8 @@ WEIGHTS = Path(__file__).with_name("meaning.npz")
 def logits(texts: list[str]) -> list[float]:
     """Return for each text, as a logit, how likely it steers an agent against its user.
 
-    The texts must be folded.
+    A logit above 0 means more likely than not. The texts must be folded. The model reads only the
+    first MOST_PIECES word pieces of each.
     """
     if not texts:
         return []

@@ -36,7 +36,11 @@ class Piece(NamedTuple):
 class View:
     """A folded form of the content that the checks examine.
 
-    `kind` is "" for the content itself. `pieces` locate each part of the text in the content.
+    Attributes:
+        kind: How the view was made, such as "base64"; "" for the content itself.
+        pieces: Where the parts of the text come from in the content. If it is empty, the offsets
+            are those of the content.
+        joined: Whether the words have no spaces between them.
     """
 
     text: str
@@ -68,7 +72,7 @@ class View:
 
 
 class Builder:
-    """Builds a view from parts of the content."""
+    """Build a view from parts of the content."""
 
     def __init__(self, kind: str, *, joined: bool = False) -> None:
         self._kind = kind
@@ -140,7 +144,12 @@ def plain_view(content: str) -> View:
 
 
 def derived_views(plain: View) -> Iterator[View]:
-    """Yield views of the lines of `plain` with disguised letters, in plain letters."""
+    """Yield views of `plain` in which disguised words are readable, one for each kind of disguise.
+
+    The kinds are lookalike letters, digits as letters, markup within words, spaced-out letters, and
+    names such as `send_all_keys`. Each view contains only the lines or words concerned. Digits as
+    letters have two views: `1` is read as `i` and as `l`.
+    """
     text, data = plain.text, plain.data
     if not text.isascii() and _LOOKALIKE.search(text):
         yield from _lines(

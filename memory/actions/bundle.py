@@ -38,9 +38,14 @@ class ImportedFile:
 class ImportPlan:
     """The changes that an import would make to the memory.
 
-    `kept` contains the files that are only in the memory: the import does not change them. `prompt`
-    is None if the folder has no prompt, if the prompt is unchanged, or if the caller did not
-    request it.
+    Attributes:
+        same: Paths whose content is the same in both places.
+        kept: Paths that are only in the memory. The import does not change them.
+        ignored: Names at the top of the folder that do not belong to a memory.
+        prompt: None if the folder has no prompt, if the prompt is unchanged, or if the caller did
+            not request it.
+        findings: The scanner's findings in the new texts.
+        warnings: Sentences about the size of the memory after the import.
     """
 
     files: list[ImportedFile]
@@ -55,8 +60,12 @@ class ImportPlan:
 def export_memory(agent_id: str, directory: Path) -> list[str]:
     """Write the whole memory into a new directory and return the paths of its files.
 
-    Raises `InvalidRequest` if `directory` exists and is not empty, and `OSError` if writing fails.
-    In both cases, no file is written.
+    The memory includes AGENTS.md and tools.json, and excludes `me/`. After an error, no file is
+    written.
+
+    Raises:
+        InvalidRequest: `directory` is a link, has content, or has no parent directory.
+        OSError: Writing fails.
     """
     with transaction.atomic():
         files: dict[str, str] = {}
@@ -74,8 +83,10 @@ def export_memory(agent_id: str, directory: Path) -> list[str]:
 def plan_import(agent: Agent, directory: Path, *, with_prompt: bool = False) -> ImportPlan:
     """Return the changes that an import of `directory` would make.
 
-    Raises `InvalidRequest` if one of the changes is impossible. The caller checks beforehand that
-    the person may read the agent's memory.
+    The caller checks beforehand that the person may read the agent's memory.
+
+    Raises:
+        InvalidRequest: The folder is invalid, or one of the changes is impossible.
     """
     try:
         folder = read_folder(directory)
@@ -114,9 +125,11 @@ def carry_out_import(
 ) -> dict[str, int]:
     """Store all changes of `plan`, or none, and return the new revisions by path.
 
-    Raises `NotAllowed`, `InvalidRequest` (code `findings`) if the scanner has findings and
-    `accept_findings` is False, and `Conflict` (code `stale`) if a file has changed since the plan
-    was made.
+    Raises:
+        NotAllowed: `by` may not change the memory.
+        InvalidRequest: The scanner has findings, and `accept_findings` is False (code `findings`);
+            or a change is invalid.
+        Conflict: A file has changed since the plan was made (code `stale`).
     """
     check_may_change(agent, by)
     require_accepted(plan.findings, accept_findings)

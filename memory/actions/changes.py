@@ -38,7 +38,8 @@ def write_file(
     Unchanged content creates no new revision.
 
     Args:
-        base_revision: The revision that `by` has seen; 0 if `by` saw no file. None skips the check.
+        base_revision: The revision that `by` has seen; 0 if `by` saw no file, also if it was
+            deleted. None skips the check.
         source: Where the change came from, as in `memory.folders.Change`.
 
     Raises:
@@ -168,6 +169,7 @@ def _current(agent: Agent, path: str, by: AbstractBaseUser, base_revision: int |
         state = memory_state(agent.pk, check_writable(path), by.pk)
     except InvalidPath as problem:
         raise InvalidRequest(str(problem)) from None
-    if base_revision is not None and base_revision != state.revision:
+    saw_no_file = base_revision == 0 and state.content is None
+    if base_revision is not None and base_revision != state.revision and not saw_no_file:
         raise Conflict(f"{path} has changed. Reload it and try again.", code="stale")
     return state

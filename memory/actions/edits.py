@@ -50,7 +50,9 @@ from memory.queries.rows import file_at, files_of
 class Proposal:
     """An edit, and the content of the file before it (None: no file) and after it (None: deleted).
 
-    `person_id` is the owner of a file of `me/`, and None for a file of the agent.
+    `base_revision` is the number of the file's latest revision; 0 if there never was a file.
+    `warnings` are sentences for the approver. `person_id` is the owner of a file of `me/`, and None
+    for a file of the agent.
     """
 
     edit: MemoryEdit
@@ -180,7 +182,12 @@ def change_memory(agent_id: str, change: Change) -> int:
     """Store `change` as the next revision of a file and return its number.
 
     Every change of a memory uses this function. The caller checks the person's permission
-    beforehand. Raises `InvalidRequest`, and `Conflict` (code `stale`) if the file has changed.
+    beforehand.
+
+    Raises:
+        InvalidRequest: The path or the content is invalid, or there is no place for the file.
+        Conflict: The file is not at `change.base_revision` (code `stale`).
+        NotFound: The folder of another feature has no such file.
     """
     try:
         check_writable(change.path)
@@ -342,12 +349,13 @@ def _check_place(path: str, taken: Collection[str]) -> None:
 
 @transaction.atomic
 def store_change(agent_id: str, change: Change) -> int:
-    """Make `change` the file's next revision and return its number.
+    """Make `change` the next revision of a file of the memory itself, and return its number.
 
-    The caller has checked the path. An error leaves no partial change.
+    The caller has checked that the path is valid. An error leaves no partial change.
 
     Raises:
-        InvalidEdit: The content or the path is invalid, or there is no file to delete.
+        InvalidEdit: The content is invalid, there is no place for the path, or there is no file to
+            delete.
         Changed: The file is not at `change.base_revision`, also after a concurrent change.
         InvalidPath: The file is in `me/` and `change.person_id` is None.
     """

@@ -38,11 +38,13 @@ _BY_RESULT = ("grep",)
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """The numbers of revisions and of decided edit requests that a purge erases.
+    """The numbers of revisions and of edit requests whose texts a purge erases.
 
-    `threads` are conversations that also contain the texts, in their prompts, calls and requests. A
-    purge does not change them: their prompts must stay the same, and people may need them. Erasing
-    a conversation erases its texts.
+    The edit requests are those that are decided or were saved without asking.
+
+    `threads` are the ids of conversations that also contain the texts, in their prompts, calls and
+    requests. A purge does not change them: their prompts must stay the same, and people may need
+    them. Erasing a conversation erases its texts.
     """
 
     revisions: int
@@ -53,8 +55,12 @@ class Purge:
 def plan_purge(agent: Agent, path: str, person_id: int | None = None) -> Purge:
     """Return what `purge_history` would erase now, without erasing it.
 
-    `person_id` is the owner if `path` is below `me/`. Raises `InvalidRequest` for an invalid path,
-    and `NotFound` if the file has no history.
+    Args:
+        person_id: The owner if `path` is below `me/`.
+
+    Raises:
+        InvalidRequest: The path is invalid, or is that of a skill, whose versions runs keep.
+        NotFound: The file has no history.
     """
     try:
         person_at(check_writable(path), person_id)
@@ -78,9 +84,14 @@ def plan_purge(agent: Agent, path: str, person_id: int | None = None) -> Purge:
 def purge_history(agent: Agent, path: str, *, by: AbstractBaseUser, source: str) -> Purge:
     """Erase the contents and reasons of all revisions of a file except the current one.
 
-    The numbers, times and people of the revisions stay, and so does the current file. Decided edit
-    requests lose their texts, too; pending requests keep them. The audit log records the person and
-    the file. Raises `NotAllowed`, `InvalidRequest` and `NotFound`.
+    If the file is deleted, all its revisions are purged. The numbers, times and people of the
+    revisions stay, and so does the current file. Decided edit requests lose their texts, too;
+    pending requests keep them. The audit log records the person and the file.
+
+    Raises:
+        NotAllowed: `by` may not change the file.
+        InvalidRequest: As for `plan_purge`.
+        NotFound: The file has no history.
     """
     check_may_change(agent, by, path)
     person_id = reader_of(by, path)

@@ -29,7 +29,12 @@ _TRIES = 5
 def may_save_unasked(run: Run, spec: AgentSpec, edit: MemoryEdit) -> bool:
     """Return whether `edit` may be saved without a person's decision.
 
-    Raises `InvalidRequest` if the edit itself is invalid.
+    This needs the agent's option for it, a policy that requires no decision, and a run of the owner
+    of an agent without other users or approvers. The edit must write a knowledge file other than
+    `always.md`, without a warning about its size and without a serious finding of the scanner.
+
+    Raises:
+        InvalidRequest: All conditions about the run are met, but the edit is invalid.
     """
     if spec.option(MemoryOptions).memory_saving != "save" or _policy_asks(spec):
         return False
@@ -43,10 +48,14 @@ def may_save_unasked(run: Run, spec: AgentSpec, edit: MemoryEdit) -> bool:
 
 
 def save_unasked(run: Run, edit: MemoryEdit) -> None:
-    """Save the edit in the transaction that stores the result of its tool call.
+    """Save an edit for which `may_save_unasked` is true.
 
-    The edit gets a revision with its reason and its sources, like an edit that a person approved.
-    Raises `Conflict` (code `stale`) if other runs keep changing the file.
+    The caller runs this in the transaction that stores the result of the tool call. The edit gets a
+    revision with its reason and its sources, like an edit that a person approved.
+
+    Raises:
+        InvalidRequest: The edit is invalid, or would change nothing.
+        Conflict: Other runs keep changing the file (code `stale`).
     """
     agent_id = run.agent_version.agent_id
     for _ in range(_TRIES):

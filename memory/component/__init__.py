@@ -12,12 +12,14 @@ from memory.options import MemoryOptions
 
 
 class MemoryMiddleware(BuiltInMiddleware):
-    """The memory tools (docs/guides/memory.md).
+    """The memory tools of an agent (docs/guides/memory.md).
 
-    The files belong to an agent: it has no tools without one.
+    Outside of an agent, this object has no tools, because memory files belong to an agent.
 
-    `saving` is ask or save, and `requests` is wait or continue: the options `memory_saving` and
-    `memory_requests` of an agent. None: the agent's own.
+    Args:
+        saving: `ask` or `save`: the agent's option `memory_saving`. None keeps the agent's value.
+        requests: `wait` or `continue`: the agent's option `memory_requests`. None keeps the agent's
+            value.
 
     >>> agent = create_deep_agent(middleware=[MemoryMiddleware(requests="continue")])
     >>> agent.config.memory

@@ -84,7 +84,7 @@ class Migration(migrations.Migration):
                     ('sha256', models.CharField(blank=True, max_length=64)),
                     ('size_bytes', models.PositiveIntegerField(default=0)),
                     ('reason', models.TextField(blank=True)),
-                    ('source', models.CharField(help_text='The door of the change.', max_length=20)),
+                    ('source', models.CharField(help_text='Where the change came from, such as approval or web.', max_length=20)),
                     ('edit_request', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='revisions', to='memory.memoryeditrequest')),
                     ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ('created_at', models.DateTimeField(auto_now_add=True)),

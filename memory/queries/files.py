@@ -82,7 +82,7 @@ def _updated_at(agent_id: str, path: str, person_id: int | None) -> datetime | N
 def memory_state(agent_id: str, path: str, person_id: int | None = None) -> FileState:
     """Return the current state of the file at `path`. Raises `memory.paths.InvalidPath`.
 
-    The two read-only files have no revision.
+    The revision of the two read-only files is 0.
     """
     check_path(path)
     if path == PROMPT:
@@ -110,9 +110,10 @@ def _tools_json(agent_id: str) -> str:
 def list_memory_entries(
     agent_id: str, directory: str = "", person_id: int | None = None
 ) -> list[MemoryEntry]:
-    """Return the files below `directory` (all files if it is empty), sorted by path.
+    """Return the files below `directory`, or all files if it is "".
 
-    Without a reader, files below `me/` are omitted.
+    All files are AGENTS.md and tools.json, then the directories `knowledge`, `me` and `skills` in
+    this order, each sorted by path. Without `person_id`, files below `me/` are omitted.
     """
     prefix = f"{directory.strip('/')}/" if directory.strip("/") else ""
     entries: list[MemoryEntry] = []
@@ -223,7 +224,7 @@ def file_state(agent_id: str, path: str, person_id: int | None = None) -> FileSt
 
 
 def memory_bytes(agent_id: str, person_id: int | None = None, *, without: str = "") -> int:
-    """Return the total size in bytes of an agent's files, or of a person's with `person_id`.
+    """Return the total size of an agent's knowledge files, or of a person's `me/`, in bytes.
 
     The file at `without` does not count.
     """

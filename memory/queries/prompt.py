@@ -38,7 +38,10 @@ class Knowledge:
 
 
 def knowledge_of(agent_id: str, person_id: int | None = None) -> Knowledge:
-    """Return the knowledge of the agent, or of a person, for a prompt, limited in bytes."""
+    """Return the agent's knowledge for a prompt, or with `person_id` that of a person's `me/`.
+
+    Its size is limited by `INDEX_BYTES` and `ALWAYS_BYTES`.
+    """
     always_loaded = ALWAYS if person_id is None else PERSONAL_ALWAYS
     files = files_of(agent_id, person_id).order_by("path")
     heads = list(
@@ -61,7 +64,8 @@ def knowledge_of(agent_id: str, person_id: int | None = None) -> Knowledge:
 def description_of(text: str) -> str:
     """Return a description of a file in one line, from the start of its text.
 
-    The description is `description:` in the front matter, or else the first line with text.
+    The description is `description:` in the front matter, or else the first line with text. It is
+    cut at `DESCRIPTION_CHARACTERS`, and is "" for a file without text.
     """
     lines = text.splitlines()
     if lines and lines[0].strip() == "---":
@@ -78,8 +82,9 @@ def description_of(text: str) -> str:
 def changes_since(
     agent_id: str, since: datetime, *, thread_id: str, person_id: int | None = None
 ) -> list[str]:
-    """Return the paths of files that have changed since a moment, marked if deleted.
+    """Return the paths of files that have changed since a moment, those of deleted files marked.
 
+    After 20 paths, the last entry contains the number of the others. Skills are not included.
     Changes that the thread `thread_id` knows are omitted: its own saved edits, and those for whose
     approval its run waited. With `person_id`, the files of this person's `me/` count, too.
     """

@@ -21,8 +21,9 @@ _NAMING = ("path", "file_path", "url", "command", "code", "query", "sql", "task"
 def untrusted_sources(run: Run) -> list[dict[str, Any]]:
     """Return `[{step, tool, source}]` of calls whose results may contain text of other people.
 
-    The calls are those of the thread, the latest first. Each source occurs once; the last entry
-    contains the number of further sources.
+    The calls are those of the thread until this run, the latest first. `step` is the turn of the
+    call in its run. Each source occurs once. If there are more than `MAX_SOURCES`, one more entry
+    contains the number of the others.
     """
     calls = (
         ToolCall.objects.filter(

@@ -55,7 +55,11 @@ _READ_ONLY = "read-only here. Put your results into your answer."
 
 
 def missing_methods(backend: object) -> list[str]:
-    """Return the file tools that `backend` lacks, or has as attributes that cannot be called."""
+    """Return what `backend` lacks, each as the end of the sentence "it lacks …".
+
+    These are the file tools that are missing or cannot be called, and the tools that are async
+    functions, which Vel does not call.
+    """
     found = []
     for name in SIX_TOOLS:
         method = getattr(backend, name, None)
@@ -76,7 +80,11 @@ class AdaptedBackend(FileTools):
 
     The adapter calls the object's tools with canonical absolute paths, through `call`. Its methods
     for bytes use read_bytes and write_bytes of the object, and are limited to text if the object
-    lacks them.
+    lacks them. Its write_file and edit_file ignore `expected_hash`, because the object cannot check
+    it.
+
+    Raises:
+        SandboxSetupError: The object lacks one of the six tools.
     """
 
     has_own_tools = True
@@ -154,7 +162,11 @@ class AdaptedBackend(FileTools):
         return self._tool("grep", f"(?i){pattern}", start, include)
 
     def execute(self, command: str, timeout: float | None = None) -> Result:
-        """Run a command on the machine that has the files. Raises SandboxUnavailable."""
+        """Run a command on the machine that has the files.
+
+        Raises:
+            SandboxUnavailable: The object has no `execute`, or this backend is read-only.
+        """
         return self._run("execute", command, timeout)
 
     def execute_python(self, code: str, timeout: float | None = None) -> Result:

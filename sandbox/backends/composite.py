@@ -35,8 +35,8 @@ class CompositeBackend(FileTools):
     for the mount itself. Results and errors have the paths of the whole tree. Directories on the
     way to a mount exist automatically. Files of `default` under a mount are hidden.
 
-    `aside` lists mounts with files that are not the user's. A search of the whole tree does not
-    enter these mounts; a search that starts in them, or in a directory directly above them, does.
+    `aside` lists mounts with files that are not the user's. A search that starts at `/` does not
+    enter these mounts. A search that starts in another directory does.
 
     Each backend is one of Vel's, or any object with the six file tools (FilesystemBackend), whose
     own tools are then used for its files. Commands, if `default` supports them, see only the files

@@ -203,6 +203,9 @@ class LinePattern:
 
     `block` is the size in bytes of the text for one search. The worst accepted pattern takes about
     half a second for a block.
+
+    Raises:
+        InvalidRequest: The pattern is invalid, too long, or contains a line break.
     """
 
     def __init__(self, source: str, *, ignore_case: bool = False) -> None:

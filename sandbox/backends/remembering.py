@@ -30,7 +30,9 @@ class SeenFiles(Protocol):
         """Return the hash; ABSENT if there was no file; None if the path was never read."""
         ...
 
-    def put(self, path: str, content_hash: str | None) -> None: ...
+    def put(self, path: str, content_hash: str | None) -> None:
+        """Store the hash; ABSENT if there was no file, None if it could not be hashed."""
+        ...
 
 
 class RememberingBackend(FileTools):

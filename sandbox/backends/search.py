@@ -74,7 +74,13 @@ class Grep:
     total: int = 0
 
     def run(self, backend: FileBackend, path: str, include: str | None) -> list[Match]:
-        """Return the first matching lines in `path`, a file or a directory, in order of names."""
+        """Return the first matching lines in `path`, a file or a directory, in order of names.
+
+        In a directory, binary and unreadable files are skipped.
+
+        Raises:
+            FileError: `path` does not exist, or is a file that is binary or unreadable.
+        """
         start = backend.resolve(path)
         found: list[Match] = []
         if not _is_directory(backend, start):

@@ -135,7 +135,11 @@ class TreeBackend(FileTools):
                     raise
 
     def remove(self, path: str) -> None:
-        """Delete a file, or a link itself (never its target). A missing file is not an error."""
+        """Delete a file, or a link itself (never its target). A missing file is not an error.
+
+        Raises:
+            FileError: The path is a directory, or its parent is missing; or the guard refuses.
+        """
         path = self.resolve(path)
         parts = _parts(path)
         with self._lock, as_file_errors(path), self._open_root() as root:

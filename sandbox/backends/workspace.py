@@ -27,20 +27,21 @@ _READ_ONLY_ADVICE = (
 class WorkspaceBackend(CompositeBackend):
     """Backend with the areas of a workspace as `/sandbox/AREA`.
 
-    Each area is the directory of the same name in `workspace_root`, unless `directories` maps it to
-    another directory of the host. `family` is the root of another such tree that provides the
-    `FAMILY_AREAS`.
+    An area is one of the directories that `sandbox.paths.AREAS` lists. skills and user_uploads are
+    read-only; shared, outputs and workspace can be written. Relative paths start in
+    /sandbox/workspace, `/skills` is short for /sandbox/skills, and an error for any other path
+    names the correct one. File tools do not follow a link from one area into another, although
+    commands do.
 
-    skills and user_uploads are read-only; shared, outputs and workspace can be written. Relative
-    paths start in /sandbox/workspace, `/skills` is short for /sandbox/skills, and an error for any
-    other path names the correct one. `uid` and `gid` own written files if the host process is root;
-    None means the owner of each directory.
-
-    `limits` are the limits of the tree: a write beyond them raises `StorageFull`.
-
-    `guard` protects files in the area workspace if it is a user's own directory.
-
-    File tools do not follow a link from one area into another, although commands do.
+    Args:
+        workspace_root: The directory with the areas.
+        uid: The owner of written files if the host process is root. None: the owner of each
+            directory.
+        gid: The group of written files, like `uid`.
+        directories: Other directories of the host, by the areas that they replace.
+        family: The root of the parent's workspace, which provides the `FAMILY_AREAS` of a subagent.
+        limits: The limits of the tree: a write beyond them raises `StorageFull`.
+        guard: Protects files in the area workspace if it is a user's own directory.
     """
 
     def __init__(

@@ -19,7 +19,11 @@ MAX_FILE_BYTES = 2 * 1024**3
 
 @dataclass(slots=True)
 class Archived:
-    """The result of `write_archive`. `left_out` has (path, reason) of each omitted entry."""
+    """The result of `write_archive`.
+
+    `files` is the number of regular files, `size` the size of the archive in bytes. `left_out` has
+    (path, reason) of each omitted entry.
+    """
 
     files: int = 0
     size: int = 0
@@ -31,7 +35,10 @@ def write_archive(areas: Mapping[str, Path], target: Path) -> Archived:
 
     It contains only directories, regular files, and links that stay inside. Members have no
     particular owner and no setuid bits, so `tarfile` with `filter="data"` accepts all of them.
-    Raises OSError if the archive cannot be written.
+
+    Raises:
+        FileExistsError: `target` exists. It stays unchanged.
+        OSError: The archive cannot be written.
     """
     done = Archived()
     temporary = target.with_name(f".{target.name}-{secrets.token_hex(6)}")

@@ -15,10 +15,16 @@ from sandbox.errors import SandboxSetupError
 
 @contextmanager
 def opened(name: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Open a directory, and restore permissions that a command removed from it.
+    """Open a directory as a context manager that yields the descriptor.
 
-    A context manager that yields the descriptor. Raises `SandboxSetupError` for a link and for a
-    path that is not a directory.
+    If `parent` is given, the owner's permissions that a command removed are restored.
+
+    Args:
+        name: A path, or the name of a directory in `parent`.
+        parent: The descriptor of the parent directory.
+
+    Raises:
+        SandboxSetupError: The path is a link, or is not a directory.
     """
     try:
         if parent is None:
@@ -37,9 +43,13 @@ def opened(name: str | Path, parent: int | None = None) -> Iterator[int]:
 
 
 def make(parent: int, name: str, owner: int) -> None:
-    """Create the directory `name` for the account `owner`.
+    """Create the directory `name` in `parent` for the account `owner`.
 
-    Takes over a directory that this process created but did not finish.
+    An existing directory of `owner` or of this process is used: this process may have created it
+    and not finished it.
+
+    Raises:
+        SandboxSetupError: The path is a link or not a directory, or belongs to another account.
     """
     try:
         os.mkdir(name, mode=0o700, dir_fd=parent)

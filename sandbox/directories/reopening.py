@@ -21,7 +21,7 @@ from sandbox.directories.beneath import DIRECTORY, READ
 LIST = stat.S_IRUSR | stat.S_IXUSR
 CHANGE = stat.S_IRWXU
 MAX_DEPTH = 256
-"""Deeper directories are not measured."""
+"""The most nested directories that are measured or compared."""
 
 Name = str | bytes | Path
 

@@ -15,7 +15,7 @@ MAX_ENTRIES = 500_000
 
 @dataclass(slots=True)
 class TreeSize:
-    """The size of a tree in bytes on disk.
+    """The size of a tree in bytes on disk. `files` does not count directories.
 
     If `is_complete` is False, the tree is larger, or a part of it cannot be read.
     """

@@ -362,9 +362,9 @@ def in_one_stream(command: str) -> str:
 
 
 def combined_output(result: ExecutionResult, limit: int) -> tuple[str, bool]:
-    """Return the output with a note about the end, and whether the output was cut.
+    """Return (output, whether it was cut). The text has at most `limit` characters.
 
-    The text has at most `limit` characters; the start and the end of the output are kept.
+    The start and the end of a long output are kept, with a note in between.
     """
     text = result.stdout + result.stderr
     if len(text) <= limit:

@@ -118,7 +118,11 @@ class Launched:
         return bool(data)
 
     def end(self) -> None:
-        """Kill all processes of the sandbox, and return when they have ended."""
+        """Kill all processes of the sandbox, and return when they have ended.
+
+        Raises:
+            SandboxSetupError: A process hangs in the kernel.
+        """
         if self.pidfd >= 0:
             send_kill(self.pidfd)
             # The pidfd is readable when the first process is dead, after all others of its

@@ -32,10 +32,10 @@ _CAP_SYS_PTRACE = 19
 
 @dataclass(frozen=True, slots=True)
 class EnforcedLimit:
-    """A limit and what enforces it. `weakness` is empty if commands can never exceed the limit.
+    """A limit and its enforcement.
 
-    Otherwise, it says by how much a command can exceed the limit for a short time or in part, and
-    `advice` says what to do.
+    `weakness` describes how commands can exceed the limit because this host lacks something, and
+    `advice` is the remedy. Both are empty if nothing is missing.
     """
 
     limit: str

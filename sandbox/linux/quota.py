@@ -1,7 +1,8 @@
 """Measurement of the directories that commands can write: allocated bytes, and names.
 
 Their contents are hostile. No link is followed, a hard link counts once, and a hole in a file does
-not count. `Usage.complete` is False if a part could not be measured.
+not count. `Usage.complete` is False if a part is too deep to be measured. Directories of other
+accounts are not measured.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ _BATCH = 64
 
 @dataclass(slots=True)
 class Usage:
-    """The use of a tree. `complete` is False if a part of it is too deep to be measured."""
+    """The use of a tree: allocated bytes, and the number of names, including directories.
+
+    `complete` is False if a part of it is too deep to be measured.
+    """
 
     size: int = 0
     files: int = 0

@@ -56,7 +56,11 @@ class DirectoryGuard:
         return None
 
     def found(self) -> Inventory:
-        """Return the protected files of the directory. Raises `SandboxSetupError`."""
+        """Return the result of the last scan. The first call scans the directory.
+
+        Raises:
+            SandboxSetupError: The directory cannot be read.
+        """
         with self._lock:
             if self._found is None:
                 first = self._scan()

@@ -34,7 +34,10 @@ def committed_changes(
 ) -> Iterator[Change]:
     """Yield the protected files that new commits or the index add or change.
 
-    git runs in a separate read-only sandbox. Raises `HistoryUnknown`.
+    git runs as the account `uid`, in a separate read-only sandbox.
+
+    Raises:
+        HistoryUnknown: git cannot list the commits.
     """
     for repository, now in sorted(after.history.items()):
         old = before.history.get(repository)

@@ -70,7 +70,7 @@ class Inventory:
 
 
 def changes_since(before: Inventory, after: Inventory) -> list[Change]:
-    """Return the new and changed items, sorted by path.
+    """Return the new and changed items, sorted by path, without deleted ones.
 
     A new repository in a subdirectory counts only if it makes git run a program. A new repository
     at the top always counts, because it replaces the repository that the directory belongs to.

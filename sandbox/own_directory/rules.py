@@ -20,7 +20,9 @@ class FileRules:
     pattern without a slash matches a name at any depth; a pattern with a slash matches a path from
     the top, and so does `./name`. A pattern that matches a directory includes its contents.
 
-    Raises `SandboxSetupError` for a pattern that cannot match.
+    Raises:
+        SandboxSetupError: A pattern cannot match, or would allow only a part of a directory that is
+            protected as a whole.
     """
 
     allow_write: tuple[str, ...] = ()

@@ -19,8 +19,8 @@ class Node(NamedTuple):
 
     `kind` is file, directory, link or other (FIFO, socket, device). `mode` is the permission bits,
     `size` the bytes of a file. `content` is a file's SHA-256 in hex, or a link's target. `reason`
-    says why the content of the file or directory was not kept; a file's `content` is then a stamp
-    that changes whenever the file changes.
+    says why the content of the file or directory was not kept; a file's `content` is then made of
+    its inode and its modification time.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class Node(NamedTuple):
 
 
 class Manifest:
-    """The list of a snapshot. `nodes` maps paths to entries.
+    """The list of all entries of a snapshot. `nodes` maps their paths to their data.
 
     A path is the area, a slash, and the path in the area; it does not start with a slash. Names
     that are not UTF-8 contain surrogates, as with `os.fsdecode`.
@@ -75,7 +75,7 @@ class Manifest:
         return not any(node.reason for node in self.nodes.values())
 
     def over_limits(self) -> list[str]:
-        """Return the paths that were not kept because of a limit.
+        """Return the paths that were not kept because of a limit, or because they cannot be read.
 
         Excludes sockets and the like, and directories that snapshots always omit.
         """

@@ -89,7 +89,10 @@ class ObjectStore:
         self.added_bytes += size
 
     def read(self, digest: str, max_bytes: int) -> bytes | None:
-        """Return the first `max_bytes` of a content; None if it is no longer stored."""
+        """Return the first `max_bytes` of the content with the hash `digest`.
+
+        Returns None if it is no longer stored.
+        """
         try:
             with open(self.path_of(digest), "rb") as stream:
                 return stream.read(max_bytes)
@@ -97,7 +100,7 @@ class ObjectStore:
             return None
 
     def copy_to(self, digest: str, target: int) -> bool:
-        """Write a content to the open, empty file `target`.
+        """Write the content with the hash `digest` to the open, empty file `target`.
 
         Return False if the content is lost or damaged.
         """

@@ -45,7 +45,8 @@ class ChangeCounts:
 def compare(before: Manifest, after: Manifest) -> list[Change]:
     """Return the changes between two snapshots, sorted by path.
 
-    A path counts as unchanged if one of the two snapshots did not scan it.
+    A path counts as unchanged if one of the two snapshots did not scan it, or if it has the same
+    size and mode in both and only one of them kept its content.
     """
     changes = []
     for path in sorted(before.nodes.keys() | after.nodes.keys()):
@@ -178,7 +179,10 @@ class SnapshotStore:
         return manifest
 
     def read(self, content: str, max_bytes: int) -> bytes | None:
-        """Return the first `max_bytes` of a file's content; None if it is no longer stored."""
+        """Return the first `max_bytes` of the content with the hash `content`.
+
+        Returns None if it is no longer stored.
+        """
         return self._objects().read(content, max_bytes)
 
     def copy_to(self, content: str, target: int) -> bool:
@@ -188,7 +192,7 @@ class SnapshotStore:
     def prune(self, keep: Collection[str]) -> int:
         """Remove all snapshots except those in `keep`, the last one, and those of the last hour.
 
-        Returns the number of freed bytes.
+        Damaged snapshots are always removed. Returns the number of freed bytes.
         """
         with self.lock:
             if not (self.directory / "manifests").is_dir():

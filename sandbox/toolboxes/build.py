@@ -78,8 +78,13 @@ def create_toolbox(
 ) -> tuple[Toolbox, bool]:
     """Build a toolbox in `base`. Return it, and whether it was built (False: it was kept).
 
-    `note` is called with progress messages. Raises `ToolboxError`, `SandboxSetupError` or OSError;
-    in this case nothing has changed.
+    `note` is called with progress messages. After an error, nothing has changed.
+
+    Raises:
+        ToolboxError: The request is invalid, pip fails, or a package is not acceptable.
+        SandboxUnavailable: The system's Python is missing or does not run.
+        SandboxSetupError: Commands could not reach `base`.
+        OSError: The files cannot be written.
     """
     check_name(request.name)
     wanted, listed = _checked(request)

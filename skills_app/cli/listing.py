@@ -57,7 +57,7 @@ def skills() -> None:
 @with_database
 @json_option
 def list_skills(agent: str | None, as_json: bool) -> None:
-    """Show the skills; with --agent, also which of them the agent has."""
+    """Show the skills; with --agent, those that the agent can have, and which of them are on."""
     user = library_user()
     for place, messages in sync_shared_skills().items():
         print(one_line(f"{place}: {' '.join(messages)}", 500), file=sys.stderr)

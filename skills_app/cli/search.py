@@ -54,7 +54,9 @@ class Row:
 @with_database
 @json_option
 def search(query: str, agent: str | None, directories: tuple[Path, ...], as_json: bool) -> None:
-    """Show the skills that match QUERY, in your own words, best first; all for an empty QUERY.
+    """Show the skills that match QUERY, best first.
+
+    QUERY describes a task in your own words. An empty QUERY shows all skills.
 
     A score near 1 means that the skill is for exactly this request; below 0.2 the match is most
     likely chance. With --json, each line is a JSON object.

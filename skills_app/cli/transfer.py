@@ -56,7 +56,9 @@ Read: TypeAlias = "tuple[str, Package | None, Sequence[Problem]]"
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--agent", metavar="AGENT", help="Import them as this agent's own skills.")
 @click.option(
-    "--accept", is_flag=True, help="Accept a later version without a review. For reviewers."
+    "--accept",
+    is_flag=True,
+    help="Let agents use a new version of an existing skill without a review. For reviewers.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show problems and findings.")
 @click.option("--reason", default="", help="The reason, stored with the version.")
@@ -202,7 +204,10 @@ def _archive(path: Path) -> Read:
 @agent_option
 @with_database
 def export(name: str, target: Path | None, number: int | None, agent: str | None) -> None:
-    """Write a skill, in the strict form of the specification, into a new file or directory."""
+    """Write a skill into a new file or directory, for other programs.
+
+    The fields of SKILL.md are in the strict form of the Agent Skills specification.
+    """
     skill = skill_named(name, agent)
     version = version_named(skill, number)
     place = target or Path(f"{skill.name}.zip")

@@ -38,7 +38,7 @@ def validate_path(path: Path, strict: bool, as_json: bool) -> int:
 
     PATH is a skill's directory, a directory of many, a SKILL.md, or a zip or .skill archive. An
     error means that Vel refuses the skill; a warning means that Vel accepts it, but other programs
-    that follow the specification do not.
+    that follow the Agent Skills specification do not.
     """
     results = _results(path.absolute())
     if as_json:

@@ -101,6 +101,20 @@ def test_restoring_a_deletion_deletes(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("path", [PATH, SKILL])
+def test_a_deleted_file_is_made_again_by_a_writer_that_saw_no_file(agent: Agent, path: str) -> None:
+    by = agent.owner
+    assert by is not None
+    text = skilled(agent)
+    if path == PATH:
+        write_file(agent, path, text, by=by, base_revision=0, source="api")
+    deleted = delete_file(agent, path, by=by, source="api")
+    again = write_file(agent, path, f"{text}!", by=by, base_revision=0, source="api")
+    assert (again, content(agent, path)) == (deleted + 1, f"{text}!")
+    with pytest.raises(Conflict):
+        write_file(agent, path, text, by=by, base_revision=0, source="api")
+
+
+@pytest.mark.parametrize("path", [PATH, SKILL])
 @pytest.mark.parametrize("base", [0, 2, 99])
 def test_a_change_based_on_another_revision_is_refused(agent: Agent, path: str, base: int) -> None:
     by = agent.owner

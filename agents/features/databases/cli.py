@@ -24,7 +24,7 @@ with late_imports:
 
 @click.group(short_help="List databases that agents may read, and remove one's own.")
 def databases() -> None:
-    """Databases: those that the admin defines, and your own ones of `vel TASK --database`."""
+    """Manage databases: those from the admin site, and your own from `vel TASK --database`."""
 
 
 @databases.command("list")

@@ -30,13 +30,13 @@ with late_imports:
     from agents.models import Agent
 
 agent_option = click.option(
-    "--agent", metavar="SLUG", help="Only of this agent's requests [default: of all agents]."
+    "--agent", metavar="SLUG", help="Only requests of this agent. Default: of all agents."
 )
 
 
 @click.group(short_help="Notify people of pending requests by webhook or e-mail.")
 def notifications() -> None:
-    """Manage webhooks and addresses for notifications. TARGET is an id or its beginning."""
+    """Manage webhooks and addresses for notifications. TARGET is an ID or the start of an ID."""
 
 
 @notifications.command("list")
@@ -94,7 +94,10 @@ def list_targets(as_json: bool) -> None:
 @agent_option
 @with_database
 def add_webhook(url: str, agent: str | None) -> None:
-    """POST new requests to URL, and print the secret that signs them, this once."""
+    """POST new requests to URL, and print the secret that signs them.
+
+    The secret is not shown again.
+    """
     target = NotificationTarget(kind=TargetKind.WEBHOOK, address=url, agent=_agent(agent))
     secret = save_target(target)
     print(f"Target {target.id}. Its secret, shown this once:", file=sys.stderr)
@@ -126,7 +129,7 @@ def remove(target_id: str) -> None:
 @click.argument("target_id", metavar="TARGET")
 @with_database
 def test(target_id: str) -> None:
-    """Send a test message now. Ends with 1 if it does not arrive."""
+    """Send a test message now. Exits with 1 if it does not arrive."""
     target = by_id(NotificationTarget.objects.all(), target_id, "target")
     try:
         send_test(target)

@@ -12,5 +12,5 @@ class OperationsConfig(FeatureConfig):
         "database": "Move the database of Vel itself.",
         "restore": "Restore a backup.",
         "service": "Run Vel as a service of systemd.",
-        "upgrade": "Show what to know before an upgrade.",
+        "upgrade": "Show the necessary steps before an upgrade.",
     }

@@ -27,7 +27,7 @@ with late_imports:
 
 @click.group(short_help="List, start, pause and resume schedules.")
 def schedules() -> None:
-    """Your schedules. SCHEDULE is an id or its beginning."""
+    """Manage your schedules. SCHEDULE is an ID or the start of an ID."""
 
 
 @schedules.command("list")

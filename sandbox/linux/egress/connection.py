@@ -274,7 +274,7 @@ LONGEST_HELLO = 32 * 1024
 
 
 class NotUnderstood(ValueError):
-    """Raised for data that starts like TLS but is not a ClientHello."""
+    """Raised for data that starts like TLS but is not a ClientHello for the host of the tunnel."""
 
 
 def looks_like_tls(first: bytes) -> bool:

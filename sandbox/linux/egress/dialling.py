@@ -80,9 +80,13 @@ class Unreachable(Exception):
 
 
 async def dial(endpoint: Endpoint, world: Destinations, seconds: float) -> socket.socket:
-    """Return a non-blocking socket that is connected to `endpoint`. Raises `Unreachable`.
+    """Return a non-blocking socket that is connected to `endpoint`.
 
-    No name is resolved after the check, so a name that changes its address has no effect.
+    All addresses of its name must be allowed. No name is resolved after this check, so a name that
+    changes its address has no effect. `seconds` limits the look-up and the connection together.
+
+    Raises:
+        Unreachable: An address is refused, or no connection is possible.
     """
     try:
         async with asyncio.timeout(seconds):

@@ -83,7 +83,10 @@ class Handover:
         self.has_ended = False
 
     def read(self) -> bool:
-        """Read one message without waiting. Return False if no message is available."""
+        """Read one message without waiting.
+
+        Return False if no message is available, or if the sandbox has closed its end.
+        """
         try:
             # Not `socket.recv_fds`, which ignores the flags in Python 3.11.
             data, ancillary, _, _ = self._link.recvmsg(

@@ -57,7 +57,11 @@ def parse_endpoint(text: str, default_port: int | None = None) -> Endpoint:
 
 
 def parse_host(text: str) -> tuple[str, IPv4Address | None]:
-    """Parse a name or a dotted quad. Raises `HostRefused`."""
+    """Return (name, None) for a host name, or (dotted quad, address) for an IPv4 address.
+
+    Raises:
+        HostRefused: The text is neither.
+    """
     if not text.isascii():
         raise HostRefused("a host name that is not ASCII; write it in its xn-- form")
     if "@" in text:

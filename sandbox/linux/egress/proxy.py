@@ -1,4 +1,4 @@
-"""The proxy of one command: a thread with an event loop that runs as long as the command."""
+"""The network proxy of one command: a thread with an event loop that ends with the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Socket with a buffer for data that was read too early, and with a count of its bytes."""
+"""A socket with a buffer for data that was read too early, and the bytes a command may use."""
 
 from __future__ import annotations
 

@@ -146,8 +146,13 @@ def test_a_program_that_others_can_rewrite_is_not_used(
     assert find_executable("bwrap") == directory / "bwrap"
     (directory / "bwrap").chmod(0o757)
     assert find_executable("bwrap") is None
+    (directory / "bwrap").chmod(0o775)
+    assert find_executable("bwrap") == directory / "bwrap", "its group is that of this process"
     if AS_ROOT:
+        os.chown(directory / "bwrap", 0, account())
+        assert find_executable("bwrap") is None
         (directory / "bwrap").chmod(0o755)
+        assert find_executable("bwrap") == directory / "bwrap"
         os.chown(directory / "bwrap", account(), account())
         assert find_executable("bwrap") is None
     monkeypatch.chdir(directory)

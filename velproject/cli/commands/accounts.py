@@ -124,7 +124,7 @@ def token() -> None:
     multiple=True,
     default=("read", "run"),
     show_default=True,
-    help="Scope of the token; repeat for several.",
+    help="What the token may do (docs/reference/rest-api.md); repeat for several.",
 )
 @click.option("--name", default="", help="Purpose of the token.")
 @click.option(

@@ -77,7 +77,7 @@ def prune(
     vacuum: bool,
     apply: bool,
 ) -> int:
-    """Show or remove data older than its retention setting (VEL_KEEP_…), or threads.
+    """Show or remove data older than its retention setting (VEL_KEEP_…), or named threads.
 
     Threads are removed with their runs, files, uploads, snapshots and subagents. Vel keeps the
     totals of tokens and cost, and the audit log. A thread with an active run is not

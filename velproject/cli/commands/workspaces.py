@@ -77,7 +77,7 @@ def list_workspaces(as_json: bool) -> None:
 @with_database
 @json_option
 def show(thread: str, as_json: bool) -> None:
-    """Show the areas, snapshots and last changes of a workspace."""
+    """Show the directories, snapshots and last changes of a workspace."""
     kept = find_workspace(thread)
     areas = {area: tree_size(kept.directory / area) for area in AREAS}
     steps = WorkspaceSnapshot.objects.filter(thread=thread)

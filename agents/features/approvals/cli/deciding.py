@@ -59,7 +59,11 @@ _requests = click.argument("request_ids", metavar="REQUEST…", nargs=-1, requir
     type=click.Choice(["input", "command", "path", "tool"]),
     help="Also give a grant: for this input, matching commands or paths, or the whole tool.",
 )
-@click.option("--pattern", default="", help="With --always command (RE2) or path (with *).")
+@click.option(
+    "--pattern",
+    default="",
+    help="With --always command: a regular expression (RE2). With --always path: a path with *.",
+)
 @click.option("--days", type=int, help="With --always: days that the grant is valid (7).")
 @click.option("--uses", type=int, help="With --always: calls that the grant covers (100).")
 @click.option("--everybody", is_flag=True, help="With --always: for the runs of all users.")
@@ -153,7 +157,10 @@ def edit(
 @_digest
 @_yes
 def decide(request_id: str, decision: str, input_json: str | None, **arguments: Any) -> int:
-    """Approve, edit, reject, or answer in the tool's place."""
+    """Approve, edit or reject a request, or respond with a result instead of the call.
+
+    DECISION is approve, edit, reject or respond.
+    """
     if (decision == "edit") != (input_json is not None):
         raise click.UsageError("`edit` requires --input JSON, and --input requires `edit`.")
     return _decide(decision, request_ids=[request_id], input_json=input_json, **arguments)

@@ -26,7 +26,7 @@ with late_imports:
 
 @click.group(short_help="List and revoke standing permissions.")
 def grants() -> None:
-    """Manage grants: calls that need no approval. GRANT is an id or the beginning of one."""
+    """Manage grants: calls that need no approval. GRANT is an ID or the start of an ID."""
 
 
 @grants.command("list")

@@ -86,7 +86,13 @@ def show(agent: str, as_json: bool) -> None:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help='JSON: a list of rules, or {"approval_rules": […], "interrupt_on": {…}}.',
 )
-@click.option("--days", type=click.IntRange(1, 365), default=7, show_default=True)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 365),
+    default=7,
+    show_default=True,
+    help="Days of past calls to rehearse.",
+)
 def rehearse_policy(agent: str, as_json: bool, rules: Path, days: int) -> None:
     """Show which calls another policy would have allowed, asked and denied. Changes nothing."""
     row = agent_named(agent)

@@ -52,13 +52,16 @@ POLL_SECONDS = 0.5
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FILTERS = [
-    click.option("--agent", default="", metavar="SLUG", help="Only of this agent's runs."),
-    click.option("--tool", default="", help="Only of this tool."),
-    click.option("--kind", default="", metavar="NAME", help="Only of this kind, for example tool."),
+    click.option("--agent", default="", metavar="SLUG", help="Only requests of this agent's runs."),
+    click.option("--tool", default="", help="Only requests for this tool."),
     click.option(
-        "--run", default="", help="Only of the run with this id, or its first characters."
+        "--kind",
+        default="",
+        metavar="NAME",
+        help="Only requests of this kind, such as tool. An unknown kind prints all kinds.",
     ),
-    click.option("--expiring", is_flag=True, help="Only those that expire, the next one first."),
+    click.option("--run", default="", help="Only requests of this run (an ID, or its start)."),
+    click.option("--expiring", is_flag=True, help="Only requests that expire, the next one first."),
 ]
 _HEADS = ("REQUEST", "AGENT", "RUN", "STATUS", "AGE", "EXPIRES", "TOOL", "INPUT")
 _ONLY_WIDE = ("RUN", "EXPIRES")
@@ -90,14 +93,18 @@ def _filters(command: F) -> F:
 
 @click.group(short_help="List, show and decide what waits for a person.")
 def approvals() -> None:
-    """Manage requests for approval. REQUEST is an id or the beginning of one."""
+    """Manage requests for approval. REQUEST is an ID or the start of an ID."""
 
 
 @approvals.command("list")
 @with_database
 @json_option
 @_filters
-@click.option("--status", type=click.Choice(STATUSES), help="Instead of those that are pending.")
+@click.option(
+    "--status",
+    type=click.Choice(STATUSES),
+    help="Requests of this status. A superseded one was replaced by a newer request.",
+)
 @click.option("--all", "decided_too", is_flag=True, help="Requests of every status.")
 def list_approvals(as_json: bool, status: str | None, decided_too: bool, **wanted: Any) -> None:
     """Show pending requests, oldest first."""

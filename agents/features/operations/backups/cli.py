@@ -44,7 +44,7 @@ _keys_option = click.option(
 _unsigned_option = click.option(
     "--accept-unsigned",
     is_flag=True,
-    help="Believe a backup that is not signed with a known key. Whoever wrote it gets full access.",
+    help="Accept a backup that no known key has signed. Its author can have put any account in it.",
 )
 
 
@@ -87,7 +87,11 @@ def backup() -> None:
 
 @backup.command(short_help="Make a backup.")
 @click.option("--to", "place", metavar="PLACE", default="", help=_PLACE)
-@click.option("--include-keys", is_flag=True, help="Add the keys, encrypted with a passphrase.")
+@click.option(
+    "--include-keys",
+    is_flag=True,
+    help="Add the secret key and VEL_SECRET_KEYS, encrypted with a passphrase.",
+)
 @_passphrase_option
 @persist_option
 @json_option
@@ -184,7 +188,8 @@ def verify(
 ) -> None:
     """Restore a backup into a scratch directory, and compare all counts and hashes.
 
-    BACKUP is a name from `vel backup list`, or latest. The scratch directory is deleted afterwards.
+    BACKUP is a name from `vel backup list`. Default: the latest. The scratch directory is deleted
+    afterwards.
     """
     with _booted():
         repository = open_repository(place)
@@ -211,7 +216,7 @@ def _keep_option(period: str) -> Callable[[Callable[..., Any]], Callable[..., An
     return click.option(
         f"--keep-{period}",
         type=click.IntRange(min=0),
-        help=f"How many {period} backups stay. By default VEL_BACKUP_KEEP_{period.upper()}.",
+        help=f"Number of {period} backups to keep. By default VEL_BACKUP_KEEP_{period.upper()}.",
     )
 
 
@@ -232,8 +237,8 @@ def prune(
 ) -> None:
     """Delete old backups, and objects that no backup needs.
 
-    The last backup of each day, week and month stays, for as many of them as the options say. The
-    last backup of all and backups of other installations stay, too.
+    The options say for how many days, weeks and months the last backup of each is kept. The last
+    backup of all and backups of other installations are kept, too.
     """
     with _booted():
         keep = keep_of(keep_daily, keep_weekly, keep_monthly)
@@ -270,7 +275,11 @@ def _show_pruned(done: Pruned, *, is_applied: bool, as_json: bool) -> None:
 @click.command(short_help="Restore a backup.")
 @click.argument("name", metavar="BACKUP")
 @_from_option
-@click.option("--replace", is_flag=True, help="Rename and keep an installation that is there.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="If an installation is there, rename it, and restore in its place.",
+)
 @click.option("--revoke-tokens", is_flag=True, help="Make all API tokens invalid.")
 @_passphrase_option
 @_keys_option

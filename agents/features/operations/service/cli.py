@@ -43,7 +43,13 @@ def service() -> None:
 
 @service.command("install", short_help="Write, enable and start the units.")
 @click.option("--workers-only", is_flag=True, help="Run only workers, for a further machine.")
-@click.option("--listen", default="127.0.0.1:8000", show_default=True, metavar="ADDRESS:PORT")
+@click.option(
+    "--listen",
+    default="127.0.0.1:8000",
+    show_default=True,
+    metavar="ADDRESS:PORT",
+    help="Address of the web server.",
+)
 @dry_run_option
 def install_command(workers_only: bool, listen: str, dry_run: bool) -> int:
     """Write, enable and start the units. You can repeat it; the settings and the data stay."""

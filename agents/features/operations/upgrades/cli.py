@@ -1,4 +1,4 @@
-"""`vel upgrade`: what to know before a new version starts."""
+"""`vel upgrade`: the necessary steps before a new version starts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Version(click.ParamType):
         return value
 
 
-@click.command(short_help="Show what to know before an upgrade.")
+@click.command(short_help="Show the necessary steps before an upgrade.")
 @click.option("--check", is_flag=True, help="Required: check the database and the settings.")
 @click.option(
     "--from",
@@ -47,10 +47,10 @@ class Version(click.ParamType):
 @persist_option
 @json_option
 def upgrade(check: bool, since: str | None, persist: Path | None, as_json: bool) -> int:
-    """Show what to know before this version replaces an older one. Changes nothing.
+    """Show the necessary steps before this version starts on the data of an older one.
 
-    Exits with 1 if something needs attention: migrations, unknown, invalid or deprecated settings,
-    changed defaults, or too little free space.
+    Changes nothing. Exits with 1 if something needs attention: migrations, unknown, invalid or
+    deprecated settings, changed defaults, or too little free space.
     """
     if not check:
         raise click.UsageError(

@@ -30,13 +30,20 @@ _EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104  # compared with, not liste
 
 @click.command(short_help="Start the web pages, the API and the workers.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen on; 0 for a free one.",
+)
 @workers_option
 @click.option(
     "--no-workers", is_flag=True, help="Start only the web server. `vel worker` executes the runs."
 )
 @click.option(
     "--grace",
+    metavar="SECONDS",
     type=click.FloatRange(0, 3600),
     default=30.0,
     show_default=True,

@@ -17,7 +17,7 @@ with late_imports:
     from velproject.cli.commands.machines.safe import announce_sandbox, refuse_unsafe
 
 workers_option = click.option(
-    "--workers", type=click.IntRange(1, 64), help="Worker processes [default: VEL_WORKERS, or 2]"
+    "--workers", type=click.IntRange(1, 64), help="Worker processes. Default: VEL_WORKERS, or 2."
 )
 
 
@@ -25,7 +25,10 @@ workers_option = click.option(
 @workers_option
 @persist_option
 def worker(workers: int | None, persist: Path | None) -> None:
-    """Run one cluster of workers until SIGTERM. Send the signal only to this process."""
+    """Run the worker processes of this machine until SIGTERM.
+
+    Send the signal only to this process: it stops its workers.
+    """
     if workers is not None:
         os.environ["VEL_WORKERS"] = str(workers)  # the settings read it
     with database(persist, log_level="INFO", settings=SETTINGS):

@@ -89,7 +89,7 @@ def _show_tree(run: Run, display: Display) -> None:
     help="Copy them into this new or empty directory.",
 )
 def files(run_id: str, as_json: bool, directory: Path | None) -> int:
-    """List or copy the files of a run's session."""
+    """List or copy the files of the conversation that a run belongs to."""
     run = by_id(runs_for(local_user()), run_id, "run")
     try:
         found = files_of(run.thread)

@@ -57,7 +57,11 @@ TASK_BYTES = 10_000_000
 @click.argument("task", required=False)
 @click.option("--agent", metavar="SLUG", help="Use this agent, with its stored settings.")
 @click.option("--model", metavar="NAME", help="Language model. Default: the provider's default.")
-@click.option("--provider", type=click.Choice(PROVIDERS), help="Provider of the model.")
+@click.option(
+    "--provider",
+    type=click.Choice(PROVIDERS),
+    help="Provider and protocol of the model (docs/guides/providers.md).",
+)
 @click.option(
     "--fallback",
     metavar="PROVIDER:MODEL",
@@ -82,13 +86,13 @@ TASK_BYTES = 10_000_000
     "--allow-write",
     metavar="PATTERN",
     multiple=True,
-    help="Protected file in --workspace that the agent may change, such as .github; repeat.",
+    help="Protected file in --workspace that the agent may change; repeat for several.",
 )
 @click.option(
     "--protect",
     metavar="PATTERN",
     multiple=True,
-    help="File in --workspace that the agent must not change, such as deploy.sh; repeat.",
+    help="File in --workspace that the agent must not change; repeat for several.",
 )
 @click.option(
     "--profile",
@@ -112,7 +116,10 @@ TASK_BYTES = 10_000_000
     help="Use AGENTS.md and ./skills despite findings of the scanner.",
 )
 @click.option(
-    "--approve", metavar="TOOL", multiple=True, help="Require approval for this tool; repeat."
+    "--approve",
+    metavar="TOOL",
+    multiple=True,
+    help="Ask before each call of this tool; repeat for several.",
 )
 @click.option(
     "--upload",
@@ -157,7 +164,7 @@ def run(
     as_json: bool,
     **flags: Any,
 ) -> int:
-    """Give an agent a task, or, without one, start a session of several tasks."""
+    """Give an agent a task. Without TASK, start a session in which you type several tasks."""
     check_together(
         flags, agent=agent, databases=databases, workspace=workspace, session=session,
         rules=(*allow_write, *protect), skills=skills, uploads=uploads,

@@ -47,7 +47,10 @@ def runs() -> None:
     show_default=True,
     help="Maximum number of runs.",
 )
-@click.option("--status", help="Only runs with this status, such as waiting.")
+@click.option(
+    "--status",
+    help="Only runs that are pending, queued, running, waiting, completed, failed or cancelled.",
+)
 @click.option("--all", "everybody", is_flag=True, help="Include the runs of all users.")
 @click.option("--threads", is_flag=True, help="Include the IDs of their threads.")
 def list_runs(
