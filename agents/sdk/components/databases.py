@@ -114,7 +114,8 @@ class DatabaseBackend:
         """Run one statement and return its result. `params` are values for `:name` in it.
 
         Values in rows are Python objects: `Decimal`, `datetime`, `list`. Values that Python does
-        not have are text, for example the date `infinity`.
+        not have are text, for example the date `infinity`. So is JSON of MariaDB, which stores it
+        as text without its type.
         """
         return await self._execute(query, database, params, native=True)
 
