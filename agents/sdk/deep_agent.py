@@ -16,6 +16,7 @@ from agents.sdk.config import (
     DEFAULT_WORKSPACE,
     DeepAgentConfig,
     SubagentConfig,
+    belongs_in_options,
     checked_subagents,
     config_of,
 )
@@ -348,5 +349,8 @@ def create_deep_agent(
     }
     if "sandbox_enabled" in options:
         raise SetupError("sandbox_enabled: give the argument sandbox instead.")
+    for name in options:
+        if belongs_in_options(name):
+            raise SetupError(f"{name}: give it as options={{{name!r}: …}}.")
     arguments.known_fields(DeepAgentConfig, options, "create_deep_agent", hidden=given)
     return DeepAgent(DeepAgentConfig(**given, **options))

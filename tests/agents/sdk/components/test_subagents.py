@@ -58,6 +58,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("parallel_tasks", {"tasks": [{"task": "Add"}, {"subagent": "general"}, "Add"]}),
     ("parallel_tasks", {"tasks": []}),
     ("spawn_subagent", {"task": "Add", "agent": "nobody"}),
+    ("spawn_subagent", {"task": "Add", "agent_type": "nobody"}),
+    ("task", {"task": "Add", "agent_type": "nobody"}),
     ("wait_subagent", {"id": "unknown"}),
     ("wait_subagent", {"id": "unknown", "timeout": 0}),
     ("cancel_subagent", {"id": "unknown"}),
