@@ -25,7 +25,7 @@ from sandbox.cancellation import Cancellation
 
 with lazy_modules:
     # Import late: the drivers take 0.2 s, and programs without databases import this module too.
-    from agents.features.databases import middleware, queries
+    from agents.features.databases import inputs, queries
     from agents.features.databases.drivers import address, inspect, own_database, write
     from agents.features.databases.middleware import calls
 
@@ -291,18 +291,17 @@ class DatabaseMiddleware(BuiltInMiddleware):
 
     def get_tools(self) -> Sequence[ToolSpec]:
         """Return the tools that an agent with these databases has, as functions on the backend."""
-        tools = {tool.name: tool for tool in middleware.DatabaseMiddleware().every_tool()}
         writes = not self.backend.read_only
         return tuple(
             ToolSpec(
-                name,
-                middleware.QUERY_OR_WRITE if writes and name == "execute_sql" else tool.description,
-                getattr(self, name),
-                tool.input_model,
-                effect="external" if writes and name == "execute_sql" else "read",
-                timeout=tool.time_limit,
+                form.name,
+                inputs.QUERY_OR_WRITE if writes and form is inputs.QUERY else form.description,
+                getattr(self, form.name),
+                form.input_model,
+                effect="external" if writes and form is inputs.QUERY else "read",
+                timeout=inputs.SECONDS,
             )
-            for name, tool in tools.items()
+            for form in inputs.FORMS
         )
 
     async def execute_sql(

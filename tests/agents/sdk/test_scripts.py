@@ -156,6 +156,28 @@ def test_a_database_of_a_development_version_is_refused(place: Path, cache: Path
     assert (place / "agent.sqlite3").read_bytes() == before
 
 
+TOOLS_FIRST = """
+import asyncio
+from vel import *
+
+tools = create_database_tools(DatabaseBackend({"shop": "sqlite:///shop.sqlite3"}))
+print(*(tool.name for tool in tools))
+agent = create_deep_agent(
+    scripted_model(["Done."]), sandbox=False, persistence_path="agent.sqlite3"
+)
+print(asyncio.run(agent.run("Go")))
+agent.close()
+"""
+
+
+def test_tools_of_a_database_can_be_made_before_the_agent(place: Path, cache: Path) -> None:
+    """They do not choose the database of Vel."""
+    names, answer = run(TOOLS_FIRST, place, cache, fresh=True).splitlines()
+    assert names == "execute_sql get_schema list_tables describe_table"
+    assert answer == "Done."
+    assert (place / "agent.sqlite3").exists()
+
+
 TWO_PATHS = (
     AGENT
     + """
