@@ -26,7 +26,7 @@ from sandbox.cancellation import Cancellation
 with lazy_modules:
     # Import late: the drivers take 0.2 s, and programs without databases import this module too.
     from agents.features.databases import inputs, queries
-    from agents.features.databases.drivers import address, inspect, own_database, write
+    from agents.features.databases.drivers import address, inspect, own_database, statement, write
     from agents.features.databases.middleware import calls
 
 
@@ -165,7 +165,7 @@ class DatabaseBackend:
         try:
             changes = await self._call(database, change)
         except QueryFailed as problem:
-            if problem.code == "invalid":
+            if problem.code == "invalid" and not statement.looks_like_writing(query):
                 return found
             if problem.code == "read_only":
                 return QueryResult(error=f"{found.error}\n{problem}")
