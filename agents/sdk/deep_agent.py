@@ -147,7 +147,8 @@ class DeepAgent:
         dictionary changes fields of the input, and the changed input runs. With several requests,
         pass True or False for all, or `{approval_id: decision}`; requests that are not named remain
         pending. Only requests that the program has seen as an `interrupt` are decided, or all if it
-        has seen none, as after a restart.
+        has seen none, as after a restart. After a call that writes or reaches other systems, Vel
+        asks again for the other calls of the turn: call `resume` again.
 
         A failed run continues after its last step.
 
