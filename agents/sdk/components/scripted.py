@@ -17,6 +17,10 @@ TurnFunction = Callable[[list[Message]], Turn]
 
 
 _DEFAULT_NAME = "program"
+_FROM_FILE = (
+    "For a script in a JSON file, set "
+    f'model={{"provider": "scripted", "model": "{FILE_PREFIX}PATH"}}.'
+)
 _made = itertools.count(1)
 
 
@@ -38,10 +42,11 @@ def scripted_model(turns: Sequence[Turn] | TurnFunction, name: str | None = None
     """
     if name is not None and (not isinstance(name, str) or not name):
         raise arguments.wrong("name", "a text", name)
-    if (name is not None and name.startswith(FILE_PREFIX)) or isinstance(turns, str):
+    if name is not None and name.startswith(FILE_PREFIX):
+        raise SetupError(f"name must not start with {FILE_PREFIX}, got {name!r}. {_FROM_FILE}")
+    if isinstance(turns, str):
         raise SetupError(
-            "scripted_model takes a list of replies, or a function. For a script in a JSON file, "
-            f'set model={{"provider": "scripted", "model": "{FILE_PREFIX}PATH"}}.'
+            f"turns must be a list of replies, or a function, got {turns!r:.80}. {_FROM_FILE}"
         )
     if not callable(turns):
         for at, turn in enumerate(arguments.listed("turns", turns, "replies, or a function")):
