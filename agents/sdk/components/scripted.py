@@ -18,8 +18,8 @@ TurnFunction = Callable[[list[Message]], Turn]
 
 _DEFAULT_NAME = "program"
 _FROM_FILE = (
-    "For a script in a JSON file, set "
-    f'model={{"provider": "scripted", "model": "{FILE_PREFIX}PATH"}}.'
+    "For a script in a JSON file, with an absolute path, set "
+    f'model={{"provider": "scripted", "model": "{FILE_PREFIX}/path"}}.'
 )
 _made = itertools.count(1)
 

@@ -50,5 +50,5 @@ def test_a_name_that_is_given_is_used() -> None:
 
 @pytest.mark.parametrize("given", [("turns.json",), (["x"], "file:turns.json")])
 def test_a_path_is_refused_with_the_way_to_play_a_file(given: tuple[str, ...]) -> None:
-    with pytest.raises(SetupError, match=r'"model": "file:PATH"'):
+    with pytest.raises(SetupError, match=r'"model": "file:/path"'):
         scripted_model(*given)
