@@ -1,7 +1,7 @@
 """Set up a team over the REST API, with the generated client.
 
-Generate the client from the OpenAPI document (docs/guides/api-client.md), start a server with
-`vel up`, and create a token for a superuser:
+Generate and install the client (docs/guides/api-client.md); type checkers need it, too. Start a
+server with `vel up`, and create a token for a superuser:
 
     vel token create olga --scope read --scope run --scope approve --scope manage --scope admin
     python examples/rest_team.py http://127.0.0.1:8000 vel_… --database postgresql://…

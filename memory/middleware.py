@@ -15,6 +15,7 @@ from agents.kernel.proposals import Proposed
 from agents.middleware.base import Middleware, PromptContext, Tool, ToolResult, error
 from agents.middleware.context import ToolContext
 from agents.models import Effect, Run
+from agents.services.errors import InvalidRequest
 from agents.spec import AgentSpec
 from memory.actions.unasked import may_save_unasked
 from memory.edits import MemoryEdit
@@ -75,7 +76,10 @@ async def write_memory(context: ToolContext, given: WriteMemoryInput) -> ToolRes
     called.
     """
     edit = _edit_of(given)
-    text = await context.in_database(_told_now, context.run_id, context.spec, edit)
+    try:
+        text = await context.in_database(_told_now, context.run_id, context.spec, edit)
+    except InvalidRequest as problem:  # another call has changed the memory since the check
+        return error(problem.message, MEMORY_EDIT.refused)
     return ToolResult(text, commit=partial(save_or_ask, context.run_id, edit))
 
 

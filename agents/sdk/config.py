@@ -15,13 +15,20 @@ from typing import Any, Protocol, get_args, runtime_checkable
 from agents.custom.base_middleware import Middleware
 from agents.custom.hooks import HOOKS, overrides
 from agents.features.installed import installed_features
+from agents.kernel.options import AgentOptions
 from agents.kernel.programs import OptionArguments, ProgramOptions, ProgramPart
 from agents.kernel.session_state import SessionAgent
 from agents.sdk import arguments
 from agents.sdk.answer_form import form_of
 from agents.sdk.errors import SetupError
 from agents.sdk.model_config import Model, checked_model, checked_model_of_subagent
-from agents.sdk.option_values import check_file_rules, check_options, check_prompt, check_toolbox
+from agents.sdk.option_values import (
+    check_file_rules,
+    check_options,
+    check_prompt,
+    check_toolbox,
+    is_agent_option,
+)
 from agents.spec import SANDBOX_ONLY, AgentSpec, InterruptRule, SubagentSpec
 from sandbox.policy import MAX_TIMEOUT
 
@@ -307,8 +314,7 @@ class DeepAgentConfig:
                 raise SetupError(f"databases: {name}: the URL must be a text.")
         self.interrupt_on = checked_rules(self.interrupt_on)
         self.options = arguments.named("options", self.options, '{"general_subagent": False}')
-        checkable = [one.kind for one in program_options() if isinstance(one, OptionArguments)]
-        check_options(DeepAgentConfig, self.options, checkable)
+        check_options(DeepAgentConfig, self.options, _checkable())
 
     def _check_types(self, types: AgentTypes) -> None:
         if isinstance(types, type) or not isinstance(types, AgentTypes):
@@ -427,6 +433,15 @@ def checked_subagents(given: Any) -> list[SubagentConfig]:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise SetupError(f"subagents: {twice!r} is given twice.")
     return found
+
+
+def _checkable() -> list[type[AgentOptions]]:
+    return [one.kind for one in program_options() if isinstance(one, OptionArguments)]
+
+
+def belongs_in_options(name: str) -> bool:
+    """Return whether `name` is an option of agents that `DeepAgentConfig.options` accepts."""
+    return is_agent_option(DeepAgentConfig, name, _checkable())
 
 
 def config_of(given: Any) -> DeepAgentConfig:

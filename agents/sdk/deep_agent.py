@@ -16,6 +16,7 @@ from agents.sdk.config import (
     DEFAULT_WORKSPACE,
     DeepAgentConfig,
     SubagentConfig,
+    belongs_in_options,
     checked_subagents,
     config_of,
 )
@@ -146,7 +147,8 @@ class DeepAgent:
         dictionary changes fields of the input, and the changed input runs. With several requests,
         pass True or False for all, or `{approval_id: decision}`; requests that are not named remain
         pending. Only requests that the program has seen as an `interrupt` are decided, or all if it
-        has seen none, as after a restart.
+        has seen none, as after a restart. After a call that writes or reaches other systems, Vel
+        asks again for the other calls of the turn: call `resume` again.
 
         A failed run continues after its last step.
 
@@ -348,5 +350,8 @@ def create_deep_agent(
     }
     if "sandbox_enabled" in options:
         raise SetupError("sandbox_enabled: give the argument sandbox instead.")
+    for name in options:
+        if belongs_in_options(name):
+            raise SetupError(f"{name}: give it as options={{{name!r}: …}}.")
     arguments.known_fields(DeepAgentConfig, options, "create_deep_agent", hidden=given)
     return DeepAgent(DeepAgentConfig(**given, **options))

@@ -64,6 +64,13 @@ def check_options(
             raise SetupError(f"options: approval_rules.{at}.when.{wrong[0]}: {wrong[1]}")
 
 
+def is_agent_option(kind: type[Any], name: str, of_features: Sequence[type[AgentOptions]]) -> bool:
+    """Return whether `options` of the config class `kind` accepts the name."""
+    known = {field.name for field in fields(kind)} | ARGUMENTS.keys()
+    parts: list[type[AgentOptions]] = [*OPTIONS, *of_features]
+    return name not in known and any(name in part.model_fields for part in parts)
+
+
 def check_toolbox(name: str) -> None:
     """Raise `SetupError` if no toolbox can have the name `name`."""
     try:

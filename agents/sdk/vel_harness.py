@@ -12,7 +12,7 @@ from agents.agent_files.reading import BadFile, read_document
 from agents.events.projections.ui import DEFAULT_VERSION, DIALECTS
 from agents.sdk import arguments
 from agents.sdk.agent_registry import AgentConfig, AgentRegistry, checked_types
-from agents.sdk.config import DeepAgentConfig, DefaultDirectory
+from agents.sdk.config import DeepAgentConfig, DefaultDirectory, belongs_in_options
 from agents.sdk.deep_agent import DeepAgent
 from agents.sdk.errors import SetupError
 from agents.sdk.model_config import Model
@@ -84,7 +84,9 @@ class HarnessConfig:
                 "sandbox=False."
             )
         options = arguments.named("options", self.options, '{"read_only": True}')
-        self.options = arguments.in_snake_case(DeepAgentConfig, options, "options")
+        self.options = _with_agent_options(
+            arguments.in_snake_case(DeepAgentConfig, options, "options")
+        )
         arguments.known_fields(DeepAgentConfig, self.options, "options")
         usual = HarnessConfig() if self.options else self
         for name in (one.name for one in fields(self) if one.name != "options"):
@@ -109,7 +111,8 @@ class HarnessConfig:
         known = {one.name for one in fields(cls)}
         for name in sorted(values.keys() - known):
             (plain,) = arguments.in_snake_case(DeepAgentConfig, {name: None}, "config")
-            if plain in {one.name for one in fields(DeepAgentConfig)}:
+            known_there = plain in {one.name for one in fields(DeepAgentConfig)}
+            if known_there or belongs_in_options(plain):
                 raise SetupError(f"There is no setting {plain!r}: give it in options.")
             raise SetupError(f"There is no setting {name!r}; {', '.join(sorted(known))} are.")
         return cls(**values)
@@ -165,6 +168,18 @@ _OF_AGENT = {
     "working_directory": "sandbox_working_dir",
 }
 """The fields that have another name in `DeepAgentConfig`."""
+
+
+def _with_agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `given` with its options of agents in its item `options`. Raises `SetupError`."""
+    of_agent = {name: value for name, value in given.items() if belongs_in_options(name)}
+    found = {name: value for name, value in given.items() if name not in of_agent}
+    if of_agent:
+        inner = arguments.named("options", found.get("options", {}), '{"general_subagent": False}')
+        if twice := sorted(inner.keys() & of_agent.keys()):
+            raise SetupError(f"options: {twice[0]} is given twice: leave one out.")
+        found["options"] = {**inner, **of_agent}
+    return found
 
 
 def _data_of(path: str | Path) -> dict[str, Any]:

@@ -142,3 +142,19 @@ def test_an_edit_that_is_refused_is_refused(tmp_path: Path) -> None:
     saver(tmp_path, user, remember("x", path="AGENTS.md"), remember("x", path="knowledge/../a"))
     assert driven(user).status == "completed"
     assert {call.code for call in ToolCall.objects.all()} == {"memory_refused"}
+
+
+@pytest.mark.both_databases
+def test_of_equal_edits_in_one_turn_the_first_is_saved(tmp_path: Path) -> None:
+    """Each call is checked before the others are stored."""
+    user = make_user()
+    equal = [remember("Ada likes tables.") for _ in range(6)]
+    agent = saver(tmp_path, user, *equal, remember("More.", path="knowledge/more.md"))
+    run = driven(user)
+    assert run.status == "completed", run.error_message
+    assert MemoryRevision.objects.filter(agent=agent, path=PATH).count() == 1
+    calls = list(ToolCall.objects.filter(run=run, tool="write_memory").order_by("position"))
+    assert sorted(call.is_error for call in calls) == [False] * 2 + [True] * 5
+    failed = [call for call in calls if call.is_error]
+    assert all("already has this content" in call.result for call in failed)
+    assert len(events(run, "tool.failed")) == 5

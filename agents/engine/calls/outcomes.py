@@ -10,11 +10,11 @@ from agents.engine.calls.results import finished_event, render_result
 from agents.engine.errors import StopReason
 from agents.engine.session import Session
 from agents.engine.storage.database import Database
-from agents.engine.storage.journal import Call, Outcome, write_results
+from agents.engine.storage.journal import Call, CommitRefused, Outcome, write_results
 from agents.events.append import EventDraft, dump
 from agents.events.preview import preview
 from agents.kernel.middleware import Commit, CommitAgain
-from agents.middleware.base import ToolResult
+from agents.middleware.base import ToolResult, error
 from agents.settings import MessageSettings
 from agents.states import ToolCallStatus
 
@@ -24,7 +24,8 @@ async def store_outcomes(
 ) -> None:
     """Store outcomes, and then update the calls in memory to the journal's state.
 
-    `drafts` are events that are written before those of the outcomes. Raises `FenceLost`.
+    `drafts` are events that are written before those of the outcomes. If a tool's rows cannot be
+    written, its call fails with the reason. Raises `FenceLost`.
     """
     database = session.database
     # A tool may commit other rows with its result, which can need any locks.
@@ -32,7 +33,12 @@ async def store_outcomes(
         outcome.commit or any(commit.alone for commit in outcome.commits) for outcome in outcomes
     )
     write = database.run if alone else database.share
-    await write(write_results, session.writer, outcomes, drafts)
+    while True:
+        try:
+            await write(write_results, session.writer, outcomes, drafts)
+            break
+        except CommitRefused as refused:
+            outcomes = [_refused(refused) if each is refused.outcome else each for each in outcomes]
     for outcome in outcomes:
         call = outcome.call
         call.status = outcome.status
@@ -91,6 +97,12 @@ def outcome_of(call: Call, result: ToolResult) -> Outcome:
     )
     outcome.events.append(finished_event(call, shown, is_error=result.is_error, code=result.code))
     return outcome
+
+
+def _refused(refused: CommitRefused) -> Outcome:
+    problem, earlier = refused.problem, refused.outcome
+    found = outcome_of(earlier.call, error(problem.message, problem.code))
+    return replace(found, commits=earlier.commits)
 
 
 def stopped_outcome(call: Call, reason: StopReason) -> Outcome:

@@ -37,6 +37,7 @@ from agents.models import Effect, MessageRole
 from agents.models.database_clock import now_sql
 from agents.models.message import MODEL
 from agents.providers.base import Reply, Usage
+from agents.services.errors import ServiceError
 from agents.states import ToolCallStatus
 
 
@@ -53,6 +54,15 @@ class Outcome:
     commit: Callable[[], None] | None = None
     commits: Sequence[Commit] = ()
     """Writes of middleware in the same transaction."""
+
+
+class CommitRefused(Exception):
+    """The rows of a result cannot be written: the data has changed since the tool checked it."""
+
+    def __init__(self, outcome: Outcome, problem: ServiceError) -> None:
+        super().__init__(problem.message)
+        self.outcome = outcome
+        self.problem = problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +322,8 @@ def write_results(
 ) -> None:
     """Write the results of calls, each exactly once, and other rows of the same transaction.
 
-    `drafts` are written first: they contain the last output of calls that end here.
+    `drafts` are written first: they contain the last output of calls that end here. Raises
+    `FenceLost`, and `CommitRefused`: then nothing is written.
     """
     events = list(drafts)
     events += [draft for outcome in outcomes for draft in outcome.events]
@@ -342,7 +353,10 @@ def write_results(
                     f"{writer.run_id}: call {call.call_id} is not {call.status} any more"
                 )
             if outcome.commit is not None:
-                outcome.commit()
+                try:
+                    outcome.commit()
+                except ServiceError as problem:
+                    raise CommitRefused(outcome, problem) from problem
             for commit in outcome.commits:
                 commit.write()
     _insert_events(writer, last, events, now)

@@ -13,7 +13,7 @@ from agents.spec import SubagentSpec
 MAX_TASKS = 100
 """Tasks of one call."""
 WAIT_SECONDS = 300.0
-_WHO = AliasChoices("subagent", "subagent_type", "agent")
+_WHO = AliasChoices("subagent", "subagent_type", "agent", "agent_type")
 _WHAT = AliasChoices("task", "description", "prompt")
 
 
@@ -30,7 +30,8 @@ class ParallelTasksInput(BaseModel):
 class SpawnInput(BaseModel):
     task: str = Field(validation_alias=_WHAT, min_length=1)
     agent: str = Field(
-        default=GENERAL, validation_alias=AliasChoices("agent", "subagent", "subagent_type")
+        default=GENERAL,
+        validation_alias=AliasChoices("agent", "agent_type", "subagent", "subagent_type"),
     )
 
 

@@ -25,8 +25,8 @@ from sandbox.cancellation import Cancellation
 
 with lazy_modules:
     # Import late: the drivers take 0.2 s, and programs without databases import this module too.
-    from agents.features.databases import middleware, queries
-    from agents.features.databases.drivers import address, inspect, own_database, write
+    from agents.features.databases import inputs, queries
+    from agents.features.databases.drivers import address, inspect, own_database, statement, write
     from agents.features.databases.middleware import calls
 
 
@@ -114,7 +114,8 @@ class DatabaseBackend:
         """Run one statement and return its result. `params` are values for `:name` in it.
 
         Values in rows are Python objects: `Decimal`, `datetime`, `list`. Values that Python does
-        not have are text, for example the date `infinity`.
+        not have are text, for example the date `infinity`. So is JSON of MariaDB, which stores it
+        as text without its type.
         """
         return await self._execute(query, database, params, native=True)
 
@@ -164,7 +165,7 @@ class DatabaseBackend:
         try:
             changes = await self._call(database, change)
         except QueryFailed as problem:
-            if problem.code == "invalid":
+            if problem.code == "invalid" and not statement.looks_like_writing(query):
                 return found
             if problem.code == "read_only":
                 return QueryResult(error=f"{found.error}\n{problem}")
@@ -290,18 +291,17 @@ class DatabaseMiddleware(BuiltInMiddleware):
 
     def get_tools(self) -> Sequence[ToolSpec]:
         """Return the tools that an agent with these databases has, as functions on the backend."""
-        tools = {tool.name: tool for tool in middleware.DatabaseMiddleware().every_tool()}
         writes = not self.backend.read_only
         return tuple(
             ToolSpec(
-                name,
-                middleware.QUERY_OR_WRITE if writes and name == "execute_sql" else tool.description,
-                getattr(self, name),
-                tool.input_model,
-                effect="external" if writes and name == "execute_sql" else "read",
-                timeout=tool.time_limit,
+                form.name,
+                inputs.QUERY_OR_WRITE if writes and form is inputs.QUERY else form.description,
+                getattr(self, form.name),
+                form.input_model,
+                effect="external" if writes and form is inputs.QUERY else "read",
+                timeout=inputs.SECONDS,
             )
-            for name, tool in tools.items()
+            for form in inputs.FORMS
         )
 
     async def execute_sql(

@@ -14,6 +14,8 @@ from agents.sdk.built_in import BuiltInMiddleware, Sessions
 from agents.sdk.config import DeepAgentConfig
 from agents.sdk.errors import SetupError
 
+__all__ = ["PlanningMiddleware", "TodoItem", "TodoList"]
+
 
 class TodoList:
     """A list of tasks in order, with a heading. Raises `SetupError` for invalid values.

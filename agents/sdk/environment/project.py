@@ -199,8 +199,8 @@ def _check_path(persistence_path: str | Path | None) -> None:
         )
     raise SetupError(
         f"persistence_path={str(wanted)!r}: agents of this process already use {_own}, and a "
-        "process has only one database. Remove persistence_path and give the agents different "
-        "names (each name has its own sessions), or run this agent in another process."
+        "process has only one database. Give all agents of a process the same path (each name has "
+        "its own sessions), or run this agent in another process."
     )
 
 

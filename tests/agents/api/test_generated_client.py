@@ -19,6 +19,7 @@ from tests.agents.api.chats import DONE, PLAN
 from tests.support.runs import script_file
 from tests.support.site import ROOT, Site, migrated_site
 from tests.support.site_worker import working
+from tests.support.type_checks import type_checks
 
 CONFIG = ROOT / "docs/guides/api-client.yml"
 
@@ -162,6 +163,12 @@ def test_a_program_with_a_token_sets_up_a_team_and_archives_it(
         "used True",
         "archived True versions 2",
     ]
+
+
+@pytest.mark.slow
+def test_the_program_passes_strict_type_checks(client: Path, tmp_path: Path) -> None:
+    done = type_checks(tmp_path, str(ROOT / "examples" / "rest_team.py"), path=client)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_page_of_the_client_has_what_is_tested(client: Path) -> None:

@@ -18,6 +18,7 @@ from vel import (
     SetupError,
     VelHarness,
     create_coding_harness,
+    create_deep_agent,
     create_harness,
     scripted_model,
 )
@@ -49,6 +50,24 @@ DATA = {
     },
     "options": {"only_tools": ["ls", "grep", "execute"]},
 }
+
+
+def test_options_of_a_harness_can_be_those_of_the_agent() -> None:
+    """They have the same place as in `create_deep_agent`."""
+    given = {"general_subagent": False, "read_only": True}
+    config = HarnessConfig(options={**given, "options": {"subagent_depth": 0}})
+    of_agent = {"general_subagent": False, "subagent_depth": 0}
+    assert config.agent_config().options == of_agent
+    assert config.agent_config().read_only
+    assert HarnessConfig(options=config.options).agent_config().options == of_agent
+    with pytest.raises(SetupError, match="options: general_subagent is given twice"):
+        HarnessConfig(options={**given, "options": {"general_subagent": True}})
+
+
+@pytest.mark.parametrize("make", [create_deep_agent, VelHarness])
+def test_an_option_in_the_wrong_place_is_refused_with_the_right_one(make: Any) -> None:
+    with pytest.raises(SetupError, match=r"general_subagent.*give it .*options"):
+        make(general_subagent=False)
 
 
 def test_a_file_a_dictionary_and_arguments_give_the_same_config(tmp_path: Path) -> None:

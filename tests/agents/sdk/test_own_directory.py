@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,6 +92,36 @@ def test_skills_in_the_directory_are_used_and_protected(
     assert sorted(path.name for path in (project / "skills").rglob("*")) == ["SKILL.md", "beans"]
     assert other.read_text() == "y\n"
     assert ["Count twice." in result.content for result in results].count(True) == 2
+
+
+def test_a_model_that_follows_the_advice_for_wrong_paths_keeps_its_files_apart(
+    make_agent: MakeAgent, project: Path
+) -> None:
+    """The model writes to paths of another machine, and then exactly where the errors tell it."""
+    (project / "sub").mkdir(mode=0o777)
+    (project / "sub").chmod(0o777)
+    written = {
+        "/reports/2024/q4.md": "old",
+        "/reports/2025/q4.md": "new",
+        f"{project}/sub/q4.md": "mine",
+    }
+
+    def script(messages: list[dict[str, Any]]) -> dict[str, Any] | str:
+        results = [block for block in messages[-1]["content"] if block["type"] == "tool_result"]
+        advised = [re.findall(r"Use '([^']+)'", str(block["content"])) for block in results]
+        if results and not all(advised):
+            return "Done."
+        paths = [path for (path,) in advised] or list(written)
+        files = zip(paths, written.values(), strict=True)
+        calls = [("write_file", {"path": path, "content": text}) for path, text in files]
+        return {"tool_calls": calls}
+
+    agent = make_agent(script, sandbox=True, sandbox_working_dir=project)
+    assert asyncio.run(agent.run("Write the reports")) == "Done."
+    found = {str(path.relative_to(project)): path.read_text() for path in project.rglob("q4.md")}
+    assert found == {
+        "reports/2024/q4.md": "old", "reports/2025/q4.md": "new", "sub/q4.md": "mine",
+    }  # fmt: skip
 
 
 def test_a_pattern_that_cannot_match_is_refused(make_agent: MakeAgent, project: Path) -> None:

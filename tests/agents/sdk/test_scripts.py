@@ -156,6 +156,57 @@ def test_a_database_of_a_development_version_is_refused(place: Path, cache: Path
     assert (place / "agent.sqlite3").read_bytes() == before
 
 
+TOOLS_FIRST = """
+import asyncio
+from vel import *
+
+tools = create_database_tools(DatabaseBackend({"shop": "sqlite:///shop.sqlite3"}))
+print(*(tool.name for tool in tools))
+agent = create_deep_agent(
+    scripted_model(["Done."]), sandbox=False, persistence_path="agent.sqlite3"
+)
+print(asyncio.run(agent.run("Go")))
+agent.close()
+"""
+
+
+def test_tools_of_a_database_can_be_made_before_the_agent(place: Path, cache: Path) -> None:
+    """They do not choose the database of Vel."""
+    names, answer = run(TOOLS_FIRST, place, cache, fresh=True).splitlines()
+    assert names == "execute_sql get_schema list_tables describe_table"
+    assert answer == "Done."
+    assert (place / "agent.sqlite3").exists()
+
+
+TWO_PATHS = (
+    AGENT
+    + """
+from vel import RunInterrupted
+
+async def main():
+    for path in ("agent.sqlite3", None, "other.sqlite3"):
+        try:
+            await make(name=f"agent-{path}", persistence_path=path).run("Write")
+        except RunInterrupted:
+            print(path, "runs")
+        except SetupError as error:
+            print("refused:", error)
+
+asyncio.run(main())
+"""
+)
+
+
+def test_a_second_database_is_refused_with_both_ways_on(place: Path, cache: Path) -> None:
+    *runs, refused = run(TWO_PATHS, place, cache).splitlines()
+    assert runs == ["agent.sqlite3 runs", "None runs"]
+    assert "other.sqlite3'" in refused
+    assert f"already use {place / 'agent.sqlite3'}" in refused
+    assert "the same path" in refused
+    assert "in another process" in refused
+    assert not (place / "other.sqlite3").exists()
+
+
 ONE_PROCESS = (
     AGENT
     + """

@@ -115,7 +115,8 @@ def write_now(
     end = time.monotonic() + target.statement_seconds
     while True:
         try:
-            return ask_to_write(target, own, cancel, query, given, lambda changes: True)
+            with _explained(target, query, params):
+                return ask_to_write(target, own, cancel, query, given, lambda changes: True)
         except QueryFailed as problem:
             if problem.code != "conflict" or cancel.cancelled or time.monotonic() > end:
                 raise

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.features.databases.limits import MOST_SECONDS
+from agents.features.databases.inputs import (
+    QUERY,
+    QUERY_OR_WRITE,
+    SCHEMA,
+    SECONDS,
+    TABLE,
+    TABLES,
+    ExecuteSqlInput,
+    Form,
+)
 from agents.features.databases.options import DatabaseNames
 from agents.kernel.lazy_modules import lazy_modules
 from agents.middleware.base import Middleware, PromptContext, Tool
@@ -16,10 +25,6 @@ with lazy_modules:
     from agents.features.databases.middleware import calls, text, writes
 
 _NAMED = 30
-_SECONDS = float(MOST_SECONDS)
-"""The connection's own limit applies as well, and is usually shorter."""
-_QUERY = "Run one SELECT. params: values for :name in the query."
-QUERY_OR_WRITE = "Run one SELECT, or a write. params: values for :name in the query."
 
 
 class DatabaseMiddleware(Middleware):
@@ -38,41 +43,24 @@ class DatabaseMiddleware(Middleware):
 
     def _tools(self, spec: AgentSpec | None) -> list[Tool[Any]]:
         can_write = spec is not None and bool(writes.writable(spec))
+        query = Tool(
+            QUERY.name,
+            QUERY_OR_WRITE if can_write else QUERY.description,
+            ExecuteSqlInput,
+            calls.run_execute_sql,
+            Effect.READ,
+            time_limit=SECONDS,
+            variant=writes.writing_variant(spec) if spec is not None and can_write else None,
+            leaves_machine=True,
+        )
+        others: list[tuple[Form, Any]] = [
+            (SCHEMA, calls.run_get_schema),
+            (TABLES, calls.run_list_tables),
+            (TABLE, calls.run_describe_table),
+        ]
         return [
-            Tool(
-                "execute_sql",
-                QUERY_OR_WRITE if can_write else _QUERY,
-                calls.ExecuteSqlInput,
-                calls.run_execute_sql,
-                Effect.READ,
-                time_limit=_SECONDS,
-                variant=writes.writing_variant(spec) if spec is not None and can_write else None,
-                leaves_machine=True,
-            ),
-            Tool(
-                "get_schema",
-                "Show all tables with columns, types and keys.",
-                calls.DatabaseInput,
-                calls.run_get_schema,
-                Effect.READ,
-                time_limit=_SECONDS,
-            ),
-            Tool(
-                "list_tables",
-                "List tables and views.",
-                calls.DatabaseInput,
-                calls.run_list_tables,
-                Effect.READ,
-                time_limit=_SECONDS,
-            ),
-            Tool(
-                "describe_table",
-                "Show a table's columns, with defaults.",
-                calls.DescribeTableInput,
-                calls.run_describe_table,
-                Effect.READ,
-                time_limit=_SECONDS,
-            ),
+            query,
+            *(Tool(*form, run, Effect.READ, time_limit=SECONDS) for form, run in others),
         ]
 
     def prompt(self, context: PromptContext) -> str:

@@ -1,4 +1,4 @@
-"""The inputs of the database tools, and the calls that read."""
+"""The calls of the database tools that read."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel, Field
-
 from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.own_database import OwnDatabase, own_database
 from agents.features.databases.drivers.table import QueryResult
 from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.inputs import DatabaseInput, DescribeTableInput, ExecuteSqlInput
 from agents.features.databases.middleware.text import shown_rows, shown_schema, shown_tables
 from agents.features.databases.options import DatabaseNames
 from agents.features.databases.queries import (
@@ -30,22 +29,6 @@ with lazy_modules:
 
 
 _Ask = Callable[[DatabaseTarget, OwnDatabase, Cancellation], QueryResult]
-_DATABASE = Field(default="default", validation_alias=AliasChoices("database", "connection"))
-
-
-class ExecuteSqlInput(BaseModel):
-    query: str = Field(min_length=1, validation_alias=AliasChoices("query", "sql"))
-    database: str = _DATABASE
-    params: dict[str, Any] | None = None
-
-
-class DatabaseInput(BaseModel):
-    database: str = _DATABASE
-
-
-class DescribeTableInput(BaseModel):
-    table: str = Field(min_length=1, validation_alias=AliasChoices("table", "table_name"))
-    database: str = _DATABASE
 
 
 def meant_name(names: Sequence[str], name: str) -> str:

@@ -11,8 +11,9 @@ from agents.features.databases.drivers.errors import QueryFailed
 from agents.features.databases.drivers.own_database import OwnDatabase, own_database
 from agents.features.databases.drivers.statement import looks_like_writing
 from agents.features.databases.drivers.target import DatabaseTarget
+from agents.features.databases.inputs import ExecuteSqlInput
 from agents.features.databases.limits import MOST_SECONDS
-from agents.features.databases.middleware.calls import ExecuteSqlInput, meant_name, target_of
+from agents.features.databases.middleware.calls import meant_name, target_of
 from agents.features.databases.options import DatabaseNames
 from agents.features.databases.queries import DatabaseUnavailable
 from agents.kernel.lazy_modules import lazy_modules

@@ -14,11 +14,13 @@ from django.test import override_settings
 
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
+from agents.features.fallbacks.choice import next_spec
 from agents.models import ApprovalRequest, Compaction, Message, Run
 from agents.providers.base import Usage
 from agents.providers.prices import cost_microusd
 from agents.selectors.usage import usage_by_day
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
+from agents.spec import AgentSpec
 from tests.agents.engine.test_recovery import crash_once
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Fault, Request, ToolUse, Turn, http_error
@@ -117,6 +119,38 @@ def test_the_next_model_continues_and_is_paid(name: str) -> None:
     assert not any("Half" in reply.text for reply in replies)
     rows = usage_by_day(run.owner, 2, ZoneInfo("UTC"))
     assert {row.model: row.calls for row in rows} == {FIRST: 1, SECOND: 2}
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "effort", "kept"),
+    [
+        ("openai", "gpt-6-sol", "low", "low"),
+        ("openai", "gpt-6-sol", "max", "high"),
+        ("openai", "gpt-6-sol", "", ""),
+        ("openai", "gpt-4.1", "high", ""),
+        ("openai-chat", "gpt-6-sol", "high", ""),
+        ("google", "gemini-3.8-flash", "max", "max"),
+        ("anthropic", "claude-haiku-4-5", "high", ""),
+        ("anthropic", "claude-sonnet-5-5", "max", "max"),
+        ("openai", "a-model-that-nobody-knows", "max", "max"),
+    ],
+)
+def test_a_fallback_keeps_the_effort_if_it_accepts_one(
+    provider: str, model: str, effort: str, kept: str
+) -> None:
+    spec = AgentSpec.model_validate(
+        {
+            "provider": "anthropic",
+            "model": FIRST,
+            "effort": effort,
+            "name": "A",
+            "slug": "a",
+            "fallbacks": [{"provider": provider, "model": model}],
+        }
+    )
+    after = next_spec(spec)
+    assert after is not None
+    assert after.effort == kept
 
 
 def test_each_model_of_the_chain_is_tried_and_then_the_run_fails() -> None:

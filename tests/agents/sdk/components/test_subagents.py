@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agents.features.subagents.inputs import SpawnInput, TaskInput
 from agents.models import Run, ToolCall
 from agents.sdk.components.subagents import FORMS
 from skills_app.models import SkillUse
@@ -58,6 +59,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("parallel_tasks", {"tasks": [{"task": "Add"}, {"subagent": "general"}, "Add"]}),
     ("parallel_tasks", {"tasks": []}),
     ("spawn_subagent", {"task": "Add", "agent": "nobody"}),
+    ("spawn_subagent", {"task": "Add", "agent_type": "nobody"}),
+    ("task", {"task": "Add", "agent_type": "nobody"}),
     ("wait_subagent", {"id": "unknown"}),
     ("wait_subagent", {"id": "unknown", "timeout": 0}),
     ("cancel_subagent", {"id": "unknown"}),
@@ -169,3 +172,11 @@ def test_a_registry_and_the_agents_own_types_are_there_without_an_agent(
     ):
         with pytest.raises(SetupError, match=problem):
             SubagentMiddleware(**wrong)
+
+
+@pytest.mark.parametrize("name", ["subagent", "subagent_type", "agent", "agent_type"])
+def test_each_name_of_the_type_is_read(name: str) -> None:
+    """Otherwise the general subagent would get the task."""
+    given = {"task": "Look around", name: "explore"}
+    assert TaskInput.model_validate(given).subagent == "explore"
+    assert SpawnInput.model_validate(given).agent == "explore"

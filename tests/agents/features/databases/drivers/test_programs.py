@@ -57,6 +57,22 @@ def in_program(backend: DatabaseBackend, *queries: str) -> list[QueryResult]:
 
 
 @SHOPS
+def test_a_missing_parameter_is_named_where_writing_is_possible(shop: DatabaseTarget) -> None:
+    for query in ("UPDATE orders SET total = :a WHERE id = :b", "SELECT :a, :b"):
+        with pytest.raises(QueryFailed, match=r"^params has no value for :b\.$") as refused:
+            write_now(shop, query, {"a": 1}, NOBODYS, Cancellation())
+        assert refused.value.code == "invalid"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_program_gets_the_error_of_its_write(tmp_path: Path) -> None:
+    url = make_sqlite(tmp_path / "shop.sqlite3").url
+    backend = DatabaseBackend({"default": url}, read_only=False)
+    (result,) = in_program(backend, "UPDATE orders SET total = 1 WHERE id = :b")
+    assert result.error == "params has no value for :b."
+
+
+@SHOPS
 def test_statements_at_the_same_time_wait_for_each_other(shop: DatabaseTarget) -> None:
     inserts = [f"INSERT INTO customers VALUES ({n}, 'c', NULL)" for n in range(20, 24)]
     with ThreadPoolExecutor(8) as threads:

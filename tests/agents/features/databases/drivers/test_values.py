@@ -61,11 +61,11 @@ NATIVE = {
     ),
     "mariadb": (
         """SELECT 1.50, DATE '2026-03-04', TIME '-01:02:03', TIMESTAMP '2026-03-04 05:06:00',
-        x'00ff', 7, 1e0, NULL, CAST('0000-00-00' AS DATE), CAST(NULL AS DATE)""",
+        x'00ff', 7, 1e0, NULL, CAST('0000-00-00' AS DATE), CAST(NULL AS DATE), JSON_ARRAY(1)""",
         (
             Decimal("1.50"), date(2026, 3, 4), -timedelta(hours=1, minutes=2, seconds=3),
             datetime(2026, 3, 4, 5, 6),  # noqa: DTZ001  # the type has no zone
-            b"\x00\xff", 7, 1.0, None, "0000-00-00", None,
+            b"\x00\xff", 7, 1.0, None, "0000-00-00", None, "[1]",
         ),
     ),
     "duckdb": (
