@@ -16,13 +16,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 from pydantic_core import PydanticKnownError
 
 from agents.kernel.features import integrations
-from agents.kernel.options import AgentOptions, Labels, Location
+from agents.kernel.options import AgentOptions, Labels, Location, Suggest
 
 Options = TypeVar("Options", bound=AgentOptions)
 DecisionName = Literal["approve", "edit", "reject", "respond"]
 Action = Literal["allow", "ask", "deny"]
 Name = Annotated[str, Field(min_length=1, max_length=300)]
-Provider = Annotated[str, Field(max_length=50)]
+Provider = Annotated[str, Field(max_length=50), Suggest("providers")]
 Model = Annotated[str, Field(max_length=200)]
 Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
 Positive = Annotated[int, Field(ge=1, le=2_147_483_647)]
@@ -98,7 +98,7 @@ class PolicyRule(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tool: str = Field(
+    tool: Annotated[str, Suggest("tools")] = Field(
         min_length=1, max_length=200, description="The name of a tool, or a pattern with *."
     )
     when: CallCondition = Field(

@@ -12,8 +12,8 @@ from django.core.exceptions import ValidationError
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents.admin.approval_fields import at_its_field
-from agents.admin.option_fields import take_options
+from agents.doors.agent_form.checks import at_its_field
+from agents.doors.agent_form.fields import take_options
 from agents.hidden_text import visible
 from agents.kernel.relations import AgentRelation, OwnRows, relations
 from agents.models import Agent

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.kernel.options import AgentOptions
+from agents.kernel.options import AgentOptions, Suggest
 from agents.providers.registry import PROVIDERS
 from agents.services.errors import InvalidRequest
 from agents.spec import AgentSpec
@@ -20,7 +21,7 @@ class FallbackModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    provider: str = Field(
+    provider: Annotated[str, Suggest("providers")] = Field(
         min_length=1, max_length=50, description="The name of the provider, such as anthropic."
     )
     model: str = Field(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from django import forms
 from django.core.exceptions import ValidationError
 
-from agents.admin.approval_fields import at_its_field
-from agents.admin.option_fields import checked_tools
 from agents.doors.admin.json_input import JsonText
 from agents.doors.admin.own_rows import OwnRowsFormSet, OwnRowsInline
+from agents.doors.agent_form.checks import at_its_field
+from agents.doors.agent_form.fields import checked_tools
 from agents.features.subagents.models import Subagent
 from agents.features.subagents.relations import subagent_specs
 from agents.services.agent_definitions.script_files import check_script

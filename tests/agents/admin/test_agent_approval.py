@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.urls import reverse
 
-from agents.admin.approval_fields import at_its_field
+from agents.doors.agent_form.checks import at_its_field
 from agents.models import Agent
 from tests.agents.admin import rows
 from tests.agents.admin.pages import act, client_of, messages_of, page_url, text_of
