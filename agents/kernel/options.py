@@ -46,6 +46,19 @@ class Suggest:
     names: Literal["tools", "providers"]
 
 
+@dataclass(frozen=True)
+class FormHelp:
+    """Metadata of a field: its help in forms, if its description is about its text in a file."""
+
+    text: str
+
+
+def help_of(field: FieldInfo) -> str:
+    """Return the help of a field in forms."""
+    found = (each.text for each in field.metadata if isinstance(each, FormHelp))
+    return next(found, field.description or "")
+
+
 def labels_of(field: FieldInfo) -> dict[Any, str]:
     """Return the values of a field of type `Literal`, each with its label for people."""
     known = next((each.by_value for each in field.metadata if isinstance(each, Labels)), {})

@@ -31,6 +31,7 @@ from agents.doors.agent_form.rows import MapField, RowsField
 from agents.doors.agent_form.tools import ToolsField
 from agents.kernel.features import feature_modules, integrations
 from agents.kernel.options import (
+    help_of,
     labels_of,
     option_default,
     option_fields,
@@ -167,7 +168,7 @@ def definition_field(
     """Return the form field for the field `name` of an agent's file, with its current value."""
     special = special_fields() if special is None else special
     if name in special:
-        return special[name](present, field.description or "")
+        return special[name](present, help_of(field))
     return form_field(name, field)
 
 
@@ -214,7 +215,7 @@ def _limits(definition: type[BaseModel]) -> dict[str, tuple[int | None, int | No
 def form_field(name: str, option: FieldInfo) -> forms.Field:
     """Return the form field for the type of a field of an agent's file."""
     kind, _ = without_none(option.annotation)
-    more: dict[str, Any] = {"required": False, "help_text": option.description or ""}
+    more: dict[str, Any] = {"required": False, "help_text": help_of(option)}
     if kind is bool:
         return forms.BooleanField(**more)
     if kind in (int, float):

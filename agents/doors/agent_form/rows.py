@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from agents.doors.admin.json_input import JsonText
+from agents.doors.agent_form.labels import label_of
 from agents.doors.agent_form.listed import listed
 from agents.doors.agent_form.suggestions import suggested
 from agents.hidden_text import escaped_text, unescaped_text
@@ -91,13 +92,9 @@ def inputs_of(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[Ce
             nested = tuple(
                 cell for cell in inputs_of(kind, (*path, name)) if isinstance(cell, Cell)
             )
-            yield Group(_label(name), each.description or "", nested)
+            yield Group(label_of(name), each.description or "", nested)
         else:
             yield _cell(name, each, kind, optional=optional, path=(*path, name))
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ").capitalize()
 
 
 def _cell(name: str, each: FieldInfo, kind: Any, *, optional: bool, path: tuple[str, ...]) -> Cell:
@@ -119,7 +116,7 @@ def _cell(name: str, each: FieldInfo, kind: Any, *, optional: bool, path: tuple[
             choices = [(str(value), str(value)) for value in get_args(item)]
         else:
             shape = "own_names" if optional else "names"
-    elif _longest(each) is None or _longest(each) > LONG:  # type: ignore[operator]
+    elif _is_long(each):
         shape = "long"
     if shape == "choice" and (optional or each.is_required()):
         choices.insert(0, ("", "as the agent" if optional else "---------"))
@@ -128,7 +125,7 @@ def _cell(name: str, each: FieldInfo, kind: Any, *, optional: bool, path: tuple[
         key="-".join(path),
         path=path,
         kind=shape,
-        label=_label(name),
+        label=label_of(name),
         help_text=each.description or "",
         choices=tuple(choices),
         default=default,
@@ -136,8 +133,12 @@ def _cell(name: str, each: FieldInfo, kind: Any, *, optional: bool, path: tuple[
     )
 
 
-def _longest(each: FieldInfo) -> int | None:
-    return next((item.max_length for item in each.metadata if hasattr(item, "max_length")), None)
+def _is_long(each: FieldInfo) -> bool:
+    """Return whether a text may be long: it has no pattern and no small limit."""
+    if any(getattr(item, "pattern", None) for item in each.metadata):
+        return False
+    limits = [item.max_length for item in each.metadata if hasattr(item, "max_length")]
+    return not limits or min(limits) > LONG
 
 
 def _plain(value: Any) -> Any:

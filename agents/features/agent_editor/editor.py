@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.doors.admin.text import pretty
 from agents.doors.agent_form.checks import at_its_field
+from agents.doors.agent_form.labels import label_of
 from agents.doors.web.pages import PersonRequest
 from agents.engine.prompt.token_count import estimate_tokens
 from agents.features.agent_editor.form import DefinitionForm, sections, why_not
@@ -46,6 +47,12 @@ class Item:
     shown: str = ""
     reason: str = ""
     kind: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is a choice without choices."""
+        choices = getattr(self.field.field, "choices", None) if self.field else None
+        return self.kind == "own" and choices is not None and not list(choices)
 
 
 @dataclass
@@ -186,7 +193,7 @@ def _sections(editor: Editor) -> list[Section]:
     for slug, (title, names) in sections().items():
         items = []
         for name in names:
-            label = name.replace("_", " ").capitalize()
+            label = label_of(name)
             if reasons[name]:
                 shown = _shown(present[name])
                 items.append(Item(name, label, shown=shown, reason=reasons[name]))

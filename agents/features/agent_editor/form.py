@@ -17,9 +17,10 @@ from agents.doors.agent_form.fields import (
     entered_value,
     special_fields,
 )
+from agents.doors.agent_form.labels import label_of
 from agents.doors.agent_form.rows import RowsField
 from agents.hidden_text import escaped_text, unescaped_text, visible
-from agents.kernel.options import option_classes
+from agents.kernel.options import help_of, option_classes
 from agents.kernel.relations import AgentRelation, OwnRows, relation_named, relations
 from agents.models import Agent
 from agents.selectors.visible import Person
@@ -109,7 +110,7 @@ class DefinitionForm(forms.Form):
 def _field(agent: Agent, name: str, present: Any, special: Mapping[str, Make]) -> forms.Field:
     field = file_fields()[name]
     relation = relation_named(name)
-    words = {"help_text": field.description or ""}
+    words = {"help_text": help_of(field)}
     if isinstance(relation, OwnRows):
         found: forms.Field = RowsField(relation.item, noun=name.removesuffix("s"), **words)
     elif relation is not None:
@@ -121,7 +122,7 @@ def _field(agent: Agent, name: str, present: Any, special: Mapping[str, Make]) -
         found = definition_field(name, field, present, special=special)
         if isinstance(found, forms.CharField) and not isinstance(found, JsonText):
             found = _text(name, found)
-    found.label = name.replace("_", " ").capitalize()
+    found.label = label_of(name)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.kernel.options import AgentOptions, Suggest
+from agents.kernel.options import AgentOptions, FormHelp, Suggest
 from agents.providers.registry import PROVIDERS
 from agents.services.errors import InvalidRequest
 from agents.spec import AgentSpec
@@ -35,7 +35,12 @@ class FallbackOptions(AgentOptions):
     title = "Model"
     listed = ["fallbacks"]
 
-    fallbacks: tuple[FallbackModel, ...] = Field(
+    fallbacks: Annotated[
+        tuple[FallbackModel, ...],
+        FormHelp(
+            "Models that continue, in this order, when the one before is unavailable; at most 3."
+        ),
+    ] = Field(
         default=(),
         max_length=MAX_FALLBACKS,
         description="Models that continue, in this order, when the one before is unavailable, as "

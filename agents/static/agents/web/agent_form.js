@@ -14,9 +14,7 @@ class Rows {
     this.add.addEventListener("click", () => this.append());
     root.append(this.add);
     for (const row of this.rows()) this.equip(row);
-    const last = root.querySelector("[data-new]");
-    if (this.rows().length > 1) last.remove();
-    else this.used(last);
+    root.querySelector("[data-new]").remove(); // The button adds rows.
     this.renumber();
   }
 

@@ -58,7 +58,7 @@ function rehearseLive() {
     const data = new FormData(form);
     data.set("action", "rehearse");
     try {
-      const response = await fetch(form.action, { method: "POST", body: data, headers: JSON_ONLY });
+      const response = await fetch(form.getAttribute("action"), { method: "POST", body: data, headers: JSON_ONLY });
       const isJson = (response.headers.get("content-type") || "").includes("json");
       const found = isJson ? await response.json() : { problem: "The rules cannot be rehearsed. Publish them to see why, or reload the page." };
       if (mine === number) showRehearsal(place, found);

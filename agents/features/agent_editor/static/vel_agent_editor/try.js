@@ -48,7 +48,7 @@ export function tryBeside() {
     data.set("action", "try");
     button.disabled = true;
     try {
-      const response = await fetch(form.action, { method: "POST", body: data, headers: { accept: "application/json" } });
+      const response = await fetch(form.getAttribute("action"), { method: "POST", body: data, headers: { accept: "application/json" } });
       const found = await response.json();
       if (!response.ok) {
         note.textContent = found.problem;
