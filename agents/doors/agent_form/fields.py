@@ -28,6 +28,7 @@ from agents.doors.agent_form.checks import (
 )
 from agents.doors.agent_form.lines import LinesField
 from agents.doors.agent_form.rows import MapField, RowsField
+from agents.doors.agent_form.texts import LongText
 from agents.doors.agent_form.tools import ToolsField
 from agents.kernel.features import feature_modules, integrations
 from agents.kernel.options import (
@@ -129,7 +130,7 @@ def _rules(present: Any, help_text: str) -> forms.Field:
 
 def _prompt(present: Any, help_text: str) -> forms.Field:
     widget = forms.Textarea(attrs={"rows": 16, "class": "vLargeTextField"})
-    return forms.CharField(required=False, widget=widget, help_text=help_text)
+    return LongText(required=False, widget=widget, help_text=help_text)
 
 
 FORM_FIELDS: Mapping[str, Make] = {

@@ -19,6 +19,7 @@ from agents.doors.agent_form.fields import (
 )
 from agents.doors.agent_form.labels import label_of
 from agents.doors.agent_form.rows import RowsField
+from agents.doors.agent_form.texts import LongText
 from agents.hidden_text import escaped_text, unescaped_text, visible
 from agents.kernel.options import help_of, option_classes
 from agents.kernel.relations import AgentRelation, OwnRows, relation_named, relations
@@ -36,7 +37,7 @@ LONG_TEXTS = {"description": 2, "system_prompt": 18}
 """The height of texts with several lines."""
 
 
-class TextField(forms.CharField):
+class TextField(LongText):
     r"""A text as it is typed, with invisible characters as `\u{202e}`."""
 
     def __init__(self, **options: Any) -> None:
@@ -46,8 +47,7 @@ class TextField(forms.CharField):
         return value
 
     def to_python(self, value: Any) -> str:
-        # Browsers send line breaks as CR LF.
-        return unescaped_text(str(super().to_python(value) or "").replace("\r\n", "\n"))
+        return unescaped_text(super().to_python(value))
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return self.to_python(initial) != self.to_python(data)
