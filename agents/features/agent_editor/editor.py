@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from agents.agent_files.shape import file_fields
 from agents.doors.admin.text import pretty
 from agents.doors.agent_form.checks import at_its_field
 from agents.doors.agent_form.labels import label_of
@@ -26,7 +27,7 @@ from agents.services.agent_definitions.files import (
     InvalidAgentFile,
     present_definition,
 )
-from agents.services.agent_definitions.rights import may_change_definition
+from agents.services.agent_definitions.rights import check_may_change, may_change_definition
 from agents.services.errors import NotFound, ServiceError
 
 FILE = "file"
@@ -91,6 +92,14 @@ class Editor:
         """The submitted form; None without fields."""
         form = DefinitionForm(self.agent, self.edited, self.request.POST) if self.edited else None
         return form if form is not None and form.fields else None
+
+    def check_fields(self) -> None:
+        """Raise `NotAllowed` if the submitted form has a field that the person cannot change.
+
+        It comes before the checks of values: these tell which names exist.
+        """
+        user = self.request.user
+        check_may_change(user, self.agent, [name for name in self.edited if name in file_fields()])
 
     def bound_policy(self) -> DefinitionForm | None:
         """Return the submitted form with the fields of the policy only; None without them."""

@@ -17,6 +17,7 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
+from agents.doors.agent_form.checks import at_its_field
 from agents.doors.web.navigation import AGENT, NavigationEntry
 from agents.doors.web.pages import PersonRequest, page
 from agents.features.agent_editor.editor import Editor, file_context, page_context
@@ -93,6 +94,7 @@ def _agent(request: PersonRequest, slug: str) -> Agent:
 def _save(editor: Editor) -> HttpResponse:
     """Store the fields that the person has changed, as one version."""
     post = editor.request.POST
+    editor.check_fields()
     form = editor.bound
     if not post.get("tag") or form is None:
         raise InvalidRequest("The form is not complete: open the page again.")
@@ -133,10 +135,10 @@ def _note(editor: Editor) -> str:
 
 def _rehearse(editor: Editor) -> HttpResponse:
     """Show the effect of the unsaved rules on past calls."""
+    editor.check_fields()
     form = RehearsalForm(editor.request.POST)
     bound = editor.bound_policy()
-    problem = ""
-    found = None
+    problem, found = "", None
     if not form.is_valid():
         problem = f"days: {form.errors['days'][0]}"
     elif bound is not None and not bound.is_valid():
@@ -144,7 +146,10 @@ def _rehearse(editor: Editor) -> HttpResponse:
         problem = f"{name}: {texts[0]}"
     else:
         values = bound.values() if bound is not None else {}
-        found = rehearsed(editor.agent, editor.request.user, values, form.cleaned_data["days"])
+        try:
+            found = rehearsed(editor.agent, editor.request.user, values, form.cleaned_data["days"])
+        except InvalidRequest as error:
+            problem = ": ".join(filter(None, at_its_field(error.message)))
     shown = shown_rehearsal(found, problem)
     if _wants_json(editor):
         return JsonResponse(shown)

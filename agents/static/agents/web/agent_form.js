@@ -120,4 +120,13 @@ function searchTools(picker) {
 }
 
 for (const root of document.querySelectorAll(".vel-rows")) new Rows(root);
+// A form may have a thousand fields. Empty inputs of rows are the same as absent ones.
+for (const form of new Set([...document.querySelectorAll(".vel-rows")].map((root) => root.closest("form")))) {
+  const names = [...form.querySelectorAll(".vel-rows")].map((root) => `${root.dataset.name}-`);
+  form.addEventListener("formdata", ({ formData }) => {
+    for (const [name, value] of [...formData]) {
+      if (value === "" && names.some((each) => name.startsWith(each))) formData.delete(name);
+    }
+  });
+}
 for (const picker of document.querySelectorAll(".vel-picker")) searchTools(picker);

@@ -19,7 +19,8 @@ from agents.models import Agent, AuditEntry, Run
 from agents.secret_text import SecretText
 from agents.services.agent_definitions.definitions import change_definition
 from agents.services.agent_definitions.files import export_agent
-from tests.agents.api.rows import make_agent
+from tests.agents.admin.rows import call
+from tests.agents.api.rows import make_agent, make_run
 from tests.agents.features.agent_editor.conftest import SignIn
 from tests.support.forms import Data, form_data
 
@@ -109,7 +110,10 @@ def make_server(slug: str, **fields: Any) -> McpServer:
 
 def errors_in(answer: Any) -> list[str]:
     """Return the messages and errors of a page."""
-    page = answer.content.decode()
+    return errors_in_page(answer.content.decode())
+
+
+def errors_in_page(page: str) -> list[str]:
     return re.findall(r'(?s)class="(?:note[^"]*|editor-error)"[^>]*>(.*?)</p>', page)
 
 
@@ -288,6 +292,10 @@ def test_a_field_that_needs_another_permission_is_only_shown(olga: Client, agent
         ({"edited": ["databases"], "databases": ["shop"]}, "configure_database"),
         ({"edited": ["mcp_servers"], "mcp_servers": ['["files"]']}, "configure_mcpserver"),
         ({"edited": ["network"], "network": ["none"]}, "configure_sandbox"),
+        # The answer does not tell which names exist.
+        ({"edited": ["databases"], "databases": ["nosuch"]}, "configure_database"),
+        ({"edited": ["groups"], "groups": ["nosuch"]}, "share_agent"),
+        ({"edited": ["mcp_servers"], "mcp_servers": ['["nosuch"]']}, "configure_mcpserver"),
     ],
 )
 def test_a_forged_field_is_refused(olga: Client, agent: Agent, forged: Data, needed: str) -> None:
@@ -296,9 +304,12 @@ def test_a_forged_field_is_refused(olga: Client, agent: Agent, forged: Data, nee
     DatabaseConnection.objects.create(name="shop", dialect="sqlite", url=url)
     make_server("files")
     before = file_of(agent)
-    answer = olga.post(URL, {**typed(olga), **forged})
-    assert answer.status_code == 403
-    assert needed in answer.content.decode()
+    for action in ("save", "rehearse"):
+        answer = olga.post(URL, {**typed(olga), **forged, "action": action})
+        page = answer.content.decode()
+        assert answer.status_code == 403
+        assert needed in page
+        assert "shop" not in page.replace("workshop", "")
     assert (stored(agent).version, file_of(agent)) == (1, before)
 
 
@@ -465,6 +476,66 @@ def test_a_run_is_started_once_and_listed(olga: Client, agent: Agent) -> None:
     assert answer.json()["url"].startswith("/runs/")
     refused = olga.post(URL, {**data, "message": ""}, headers={"Accept": "application/json"})
     assert (refused.status_code, "problem" in refused.json()) == (400, True)
+
+
+@pytest.fixture
+def calls(olga: Client, agent: Agent, sign_in: SignIn) -> None:
+    """Calls in a run of olga's and in a run of peter's."""
+    Agent.objects.filter(pk=agent.pk).update(everyone=True)
+    sign_in("peter")
+    for name in ("olga", "peter"):
+        run = make_run(User.objects.get(username=name))
+        call(run, 1, tool_input={"command": f"rm {name}-file {HOSTILE}"})
+        call(run, 2, tool="ls", tool_input={"path": "/"})
+
+
+def rehearsal(client: Client, **changed: Any) -> Data:
+    row = {"approval_rules-0-tool": ["execute"], "approval_rules-0-action": ["deny"]}
+    return {**typed(client, "approval"), **row, "action": ["rehearse"], **changed}
+
+
+@pytest.mark.usefixtures("calls")
+def test_a_rehearsal_shows_calls_that_the_person_may_read(olga: Client, agent: Agent) -> None:
+    allow("olga", "configure_approval")
+    answer = olga.post(URL, rehearsal(olga))
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert "2 calls, 1 would change" in page
+    assert "olga-file" in page
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
+    assert form_data(page, "definition")["approval_rules-0-tool"] == ["execute"]
+    found = olga.post(URL, rehearsal(olga), headers={"Accept": "application/json"}).json()
+    assert (found["calls"], found["changed"]) == (2, 1)
+    assert [each["tool"] for each in found["changes"]] == ["execute"]
+    assert [(each["tool"], each["after"]) for each in found["latest"]] == [
+        ("ls", "runs"),
+        ("execute", "denied"),
+    ]
+    assert "peter" not in str(found)
+    allow("olga", "view_all_runs")
+    again = olga.post(URL, rehearsal(olga), headers={"Accept": "application/json"}).json()
+    assert (again["calls"], again["changed"]) == (4, 2)
+    assert stored(agent).version == 1
+
+
+@pytest.mark.usefixtures("calls")
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"approval_rules-0-when-command": ["("]}, "when.command"),
+        ({"approval_rules-0-action": ["permit"]}, "action"),
+        ({"days": ["0"]}, "days: "),
+        ({"days": ["²"]}, "days: "),
+        ({"approval_rules": ["{"]}, "not JSON"),
+    ],
+)
+def test_wrong_rules_cannot_be_rehearsed(olga: Client, changed: Data, problem: str) -> None:
+    allow("olga", "configure_approval")
+    page = olga.post(URL, rehearsal(olga, **changed)).content.decode()
+    assert any(problem in text for text in errors_in_page(page)), errors_in_page(page)
+    answer = olga.post(URL, rehearsal(olga, **changed), headers={"Accept": "application/json"})
+    assert problem in answer.json()["problem"]
 
 
 def test_a_user_of_the_agent_only_reads_who_can_change_it(
