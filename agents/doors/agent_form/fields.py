@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin
 
 from django import forms
-from django.contrib.admin.widgets import AdminIntegerFieldWidget, AdminTextInputWidget
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from pydantic import BaseModel
 from pydantic import ValidationError as InvalidOptions
@@ -223,10 +222,10 @@ def form_field(name: str, option: FieldInfo) -> forms.Field:
         least, most = _limits(file_class())[name]
         if kind is float:
             return forms.FloatField(min_value=least, max_value=most, **more)
-        widget = AdminIntegerFieldWidget()
+        widget = forms.NumberInput(attrs={"class": "vIntegerField"})
         return forms.IntegerField(min_value=least, max_value=most, widget=widget, **more)
     if kind is str:
-        return forms.CharField(widget=AdminTextInputWidget(), **more)
+        return forms.CharField(widget=forms.TextInput(attrs={"class": "vTextField"}), **more)
     if get_origin(kind) is Literal:
         labels = labels_of(option)
         kind = type(next(iter(labels)))

@@ -27,6 +27,8 @@ class ShownVersion:
     author: str
     note: str
     changes: list[FieldChange]
+    restored: list[FieldChange]
+    """The fields that a restore would change."""
     is_first: bool
 
 
@@ -35,18 +37,22 @@ def history_page(agent: Agent, number: str) -> tuple[Page[AgentVersion], list[Sh
     rows = agent.versions.select_related("created_by").order_by("-number")
     page = Paginator(rows, VERSIONS_A_PAGE).get_page(number)
     versions = list(page.object_list)
+    published = rows.filter(number=agent.version).first()
     least = versions[-1].number if versions else 0
     before = rows.filter(number__lt=least).first()
     notes = _notes(agent)
     shown = [
-        _shown(version, older, notes)
+        _shown(version, older, published, notes)
         for version, older in zip(versions, [*versions[1:], before], strict=True)
     ]
     return page, shown
 
 
 def _shown(
-    version: AgentVersion, older: AgentVersion | None, notes: Mapping[int, str]
+    version: AgentVersion,
+    older: AgentVersion | None,
+    published: AgentVersion | None,
+    notes: Mapping[int, str],
 ) -> ShownVersion:
     author = version.created_by.get_username() if version.created_by else ""
     return ShownVersion(
@@ -55,6 +61,7 @@ def _shown(
         author=visible(author),
         note=visible(notes.get(version.number, "")),
         changes=between(older, version) if older else [],
+        restored=between(published, version) if published else [],
         is_first=older is None,
     )
 

@@ -242,8 +242,8 @@ def _show(
     if error is not None:
         status = 409 if isinstance(error, StaleDefinition) else error.http_status
         context["problem"] = "" if editor.shows_problem(error) else error.message
-        context["is_stale"] = isinstance(error, Conflict)
-        if isinstance(error, Conflict) and context["may_change"]:
+        if isinstance(error, Conflict) and error.code == "stale" and context["may_change"]:
+            context |= {"is_stale": True, "problem": ""}
             # The next attempt also names the version that was seen, not the current one.
             context |= editor.conflict_context()
     return render(editor.request, "vel_agent_editor/editor.html", context, status=status)
