@@ -44,6 +44,7 @@ def open_editor(site: Site, new_page: NewPage, slug: str, section: str) -> Page:
     return page
 
 
+@pytest.mark.slow
 def test_each_section_fits_is_readable_and_obeys_the_policy(site: Site, new_page: NewPage) -> None:
     page = open_editor(site, new_page, "sections", "agent")
     wrong: list[str] = []
@@ -80,6 +81,7 @@ def test_rules_are_rehearsed_and_published_without_leaving_the_page(
     row.get_by_label("Tool", exact=True).fill("ls")
     row.get_by_label("Action").select_option("deny")
     expect(page.locator("#rehearsal")).to_contain_text("would change")
+    assert serious(page) == []
     row.get_by_role("button", name="Move up").click()
     expect(
         page.get_by_role("group", name="Rule 2", exact=True).get_by_label("Tool", exact=True)

@@ -10,8 +10,9 @@ Data = dict[str, list[str]]
 class _Reader(HTMLParser):
     """Collects the fields of the forms of a page, except those in disabled fieldsets."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_disabled: bool) -> None:
         super().__init__()
+        self._with_disabled = with_disabled
         self.forms: dict[str, Data] = {}
         self._form: Data | None = None
         self._fieldsets: list[bool] = []
@@ -25,7 +26,7 @@ class _Reader(HTMLParser):
         if tag == "form":
             self._form = self.forms.setdefault(found.get("id", ""), {})
         elif tag == "fieldset":
-            self._fieldsets.append("disabled" in found)
+            self._fieldsets.append("disabled" in found and not self._with_disabled)
         elif tag == "input" and "name" in found:
             kind = found.get("type", "text")
             if kind not in ("checkbox", "radio") or "checked" in found:
@@ -61,8 +62,11 @@ class _Reader(HTMLParser):
             self._form.setdefault(name, []).append(value)
 
 
-def form_data(page: str, form_id: str) -> Data:
-    """Return the fields of the form with this id, each with its values, as a browser sends them."""
-    reader = _Reader()
+def form_data(page: str, form_id: str, *, with_disabled: bool = False) -> Data:
+    """Return the fields of the form with this id, each with its values, as a browser sends them.
+
+    `with_disabled`: also the fields in disabled fieldsets, which a script may enable.
+    """
+    reader = _Reader(with_disabled=with_disabled)
     reader.feed(page)
     return reader.forms[form_id]

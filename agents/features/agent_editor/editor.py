@@ -81,6 +81,8 @@ class Editor:
         known = [*sections(), *OTHERS]
         chosen = (request.POST if request.method == "POST" else request.GET).get("section", "")
         self.section = chosen if chosen in known else known[0]
+        if self.is_file:
+            self.section = FILE
 
     @cached_property
     def edited(self) -> list[str]:
@@ -194,10 +196,9 @@ def _sections(editor: Editor) -> list[Section]:
     reasons = {
         name: why_not(user, agent, name) for _, names in sections().values() for name in names
     }
-    rest = DefinitionForm(
-        agent, [name for name, why in reasons.items() if not why and name not in sent]
-    )
     present = whole_definition(agent)
+    others = [name for name, why in reasons.items() if not why and name not in sent]
+    rest = DefinitionForm(agent, others, present=present)
     found = []
     for slug, (title, names) in sections().items():
         items = []

@@ -85,8 +85,14 @@ class DefinitionForm(forms.Form):
 
     use_required_attribute = False
 
-    def __init__(self, agent: Agent, names: Collection[str], data: Any = None) -> None:
-        present = whole_definition(agent)
+    def __init__(
+        self,
+        agent: Agent,
+        names: Collection[str],
+        data: Any = None,
+        present: Mapping[str, Any] | None = None,
+    ) -> None:
+        present = whole_definition(agent) if present is None else present
         initial = {
             name: escaped_text(value) if isinstance(value, str) else value
             for name, value in present.items()
@@ -96,7 +102,6 @@ class DefinitionForm(forms.Form):
         for name in file_fields():
             if name in names and name not in FIXED:
                 self.fields[name] = _field(agent, name, present[name], special)
-        self._present = present
 
     def values(self) -> dict[str, Any]:
         """Return the changed fields of the valid form, as JSON data."""

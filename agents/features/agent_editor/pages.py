@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods
 from agents.doors.agent_form.checks import at_its_field
 from agents.doors.web.navigation import AGENT, NavigationEntry
 from agents.doors.web.pages import PersonRequest, page
-from agents.features.agent_editor.editor import Editor, file_context, page_context
+from agents.features.agent_editor.editor import FILE, Editor, file_context, page_context
 from agents.features.agent_editor.rehearsal import RehearsalForm, rehearsed, shown_rehearsal
 from agents.hidden_text import visible
 from agents.middleware.registry import known_tool_names
@@ -238,7 +238,9 @@ def _show(
     """Show the page with the person's input, and the problem."""
     context = page_context(editor)
     if context["may_change"]:
-        context |= file_context(editor, plan=more.pop("plan", None)) | more
+        context |= more
+        if editor.section == FILE:
+            context |= file_context(editor, plan=more.get("plan"))
     if error is not None:
         status = 409 if isinstance(error, StaleDefinition) else error.http_status
         context["problem"] = "" if editor.shows_problem(error) else error.message
