@@ -8,6 +8,7 @@ itself, under the name of the field.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin
@@ -25,6 +26,7 @@ from agents.hidden_text import escaped_text, unescaped_text
 from agents.kernel.options import Suggest, labels_of, without_none
 
 MOST_ROWS = 500
+MOST_LEVELS = 3
 LONG = 2_000
 """A text that may have more characters has an input of several lines."""
 Kind = Literal["text", "long", "number", "choice", "checks", "flag", "names", "own_names"]
@@ -180,9 +182,12 @@ class RowsWidget(forms.Widget):
         if name in data or f"{name}-rows" not in data:
             return data.get(name)
         written = data.get(f"{name}-rows", "")
-        count = int(written) if written.isascii() and written.isdecimal() else 0
+        is_number = written.isascii() and written.isdecimal() and len(written) < 10
+        count = int(written) if is_number else MOST_ROWS + 1
+        if count > MOST_ROWS:
+            return f"A form can have {MOST_ROWS} rows."  # no JSON: the field refuses it
         found: list[tuple[float, int, dict[str, Any]]] = []
-        for at in range(min(count, MOST_ROWS)):
+        for at in range(count):
             row = f"{name}-{at}"
             if f"{row}-remove" in data:
                 continue
@@ -302,9 +307,10 @@ def _at(row: Any, path: tuple[str, ...]) -> Any:
 
 def _position(text: str, at: int) -> float:
     try:
-        return float(text)
+        found = float(text)
     except ValueError:
         return at + 1.0
+    return found if math.isfinite(found) else at + 1.0
 
 
 def _cell_from(cell: Cell, data: Any, name: str) -> Any:
@@ -336,7 +342,7 @@ def _chosen(cell: Cell, text: str) -> Any:
     if {value for value, _ in cell.choices} & {"true", "false"}:
         return {"true": True, "false": False}.get(text, text)
     # The choices of a Literal are texts or numbers.
-    return int(text) if text.isdecimal() else text
+    return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
 def _number(text: str) -> Any:
@@ -368,9 +374,9 @@ def _shown_value(cell: Cell, value: Any) -> Any:
 
 def _paths(row: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     for name, value in row.items():
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping) and value and len(path) < MOST_LEVELS:
             yield from _paths(value, (*path, name))
-        elif not isinstance(value, Mapping):
+        elif not isinstance(value, Mapping) or value:
             yield (*path, name)
 
 

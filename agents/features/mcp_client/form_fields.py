@@ -102,7 +102,7 @@ class ServersField(JsonText):
         """Return whether servers or tools differ. Their order has no meaning."""
         try:
             return _as_sets(self.to_python(data)) != _as_sets(initial or [])
-        except (ValidationError, ValueError):
+        except (ValidationError, ValueError, TypeError):
             return True
 
 

@@ -273,6 +273,42 @@ def test_an_error_is_at_its_field_and_the_input_stays(
     assert stored(rich).version == rich.version
 
 
+@pytest.mark.parametrize(
+    ("field", "changed"),
+    [
+        ("approval_rules", {"approval_rules-rows": ["9" * 5_000]}),
+        ("approval_rules", {"approval_rules-rows": ["1000000"]}),
+        ("approval_rules", {"approval_rules-0-position": ["nan"]}),
+        ("approval_rules", {"approval_rules-0-position": ["9" * 5_000]}),
+        ("approval_rules", {"approval_rules-0-when-larger_than": ["9" * 5_000]}),
+        ("approval_rules", {"approval_rules-1-ask-approvals_needed": ["9" * 5_000]}),
+        ("approval_rules", {"approval_rules-0-tool": ["a\x00b"]}),
+        ("approval_rules", {"approval_rules": ["[" * 5_000]}),
+        ("approval_rules", {"approval_rules": ['[{"a":' * 400 + "1" + "}]" * 400]}),
+        ("approval_rules", {"approval_rules": ["[" + '{"when":' * 800 + "1" + "}" * 800 + "]"]}),
+        ("interrupt_on", {"interrupt_on": ["7"]}),
+        ("interrupt_on", {"interrupt_on": ['[["ls", true]]']}),
+        ("tools", {"tools": ['{"a": 1}']}),
+        ("tools", {"tools": ["[[1], {}]"]}),
+        ("tools", {"tools-mode": ["other"], "tools-pick": ["*", "*"]}),
+        ("mcp_servers", {"mcp_servers": ["5"]}),
+        ("mcp_servers", {"mcp_servers": ['{"a": 1}']}),
+        ("mcp_servers", {"mcp_servers-servers": ["nosuch"], "mcp_servers-mode-nosuch": ["all"]}),
+        ("allowed_hosts", {"allowed_hosts": ["[1, {}]"]}),
+        ("output_schema", {"output_schema": ["[" * 5_000]}),
+    ],
+)
+def test_a_crafted_value_is_refused_or_ignored(
+    root: Client, rich: Agent, field: str, changed: Data
+) -> None:
+    before = file_of(rich)
+    page = form_data(page_of(root), "definition", with_disabled=True)
+    data = {**page, "edited": [field], "action": ["save"], **changed}
+    answer = root.post(URL, data, follow=True)
+    assert answer.status_code in (200, 400)
+    assert file_of(rich) == before
+
+
 def test_a_field_that_needs_another_permission_is_only_shown(olga: Client, agent: Agent) -> None:
     page = page_of(olga, "approval")
     assert "agents.configure_approval" in page
