@@ -66,7 +66,7 @@ def test_the_versions_list_changes_without_unchanged_values():
     assert "&quot;command&quot;: &quot;rm .*&quot;" in text
     assert "approvals_needed" in text
     # In the complete new version, not in the list of changes.
-    assert text.count("larger_than") == 1
+    assert text.count("larger_than&quot;") == 1
 
 
 @pytest.mark.parametrize(
