@@ -2,12 +2,13 @@
 
 import { appendText, element, visible } from "../agents/web/text.js";
 
-const WAIT = 1000;
+const FIRST_WAIT = 1000;
+const LONGEST_WAIT = 15000;
 const ENDED = ["completed", "failed", "cancelled"];
 
 async function follow(row, status, url) {
-  for (;;) {
-    await new Promise((done) => { setTimeout(done, WAIT); });
+  for (let wait = FIRST_WAIT; ; wait = Math.min(wait * 1.2, LONGEST_WAIT)) {
+    await new Promise((done) => { setTimeout(done, wait); });
     let found;
     try {
       const response = await fetch(`/api/v1${url.replace(/\/$/, "")}`, { headers: { accept: "application/json" } });
