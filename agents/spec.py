@@ -16,13 +16,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 from pydantic_core import PydanticKnownError
 
 from agents.kernel.features import integrations
-from agents.kernel.options import AgentOptions, Labels, Location
+from agents.kernel.options import AgentOptions, FormHelp, Labels, Location, Suggest
 
 Options = TypeVar("Options", bound=AgentOptions)
 DecisionName = Literal["approve", "edit", "reject", "respond"]
 Action = Literal["allow", "ask", "deny"]
 Name = Annotated[str, Field(min_length=1, max_length=300)]
-Provider = Annotated[str, Field(max_length=50)]
+Provider = Annotated[str, Field(max_length=50), Suggest("providers")]
 Model = Annotated[str, Field(max_length=200)]
 Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
 Positive = Annotated[int, Field(ge=1, le=2_147_483_647)]
@@ -98,7 +98,7 @@ class PolicyRule(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tool: str = Field(
+    tool: Annotated[str, Suggest("tools")] = Field(
         min_length=1, max_length=200, description="The name of a tool, or a pattern with *."
     )
     when: CallCondition = Field(
@@ -240,7 +240,10 @@ class ToolOptions(AgentOptions):
         description="The set of tools. sandbox_only: the agent works only with commands in the "
         "sandbox.",
     )
-    tools: tuple[Name, ...] | None = Field(
+    tools: Annotated[
+        tuple[Name, ...] | None,
+        FormHelp("The tools that it may use, each with its effect: read, write or external."),
+    ] = Field(
         default=None,
         description='Names of the tools it may use, such as ["ls", "read_file"]. Left out, or an '
         "empty field: all of its profile. An empty list []: none.",
@@ -255,12 +258,18 @@ class ApprovalOptions(AgentOptions):
     permission = CONFIGURE_APPROVAL
     listed = []
 
-    interrupt_on: dict[str, bool | InterruptRule] = Field(
+    interrupt_on: Annotated[
+        dict[str, bool | InterruptRule],
+        FormHelp("Tools whose calls wait for a person, or never do. Rules come first."),
+    ] = Field(
         default={},
         description='Tools that wait for a person, as {"execute": true} or '
         '{"edit_file": {"allowed_decisions": ["approve", "reject"]}}; false never asks.',
     )
-    approval_rules: tuple[PolicyRule, ...] = Field(
+    approval_rules: Annotated[
+        tuple[PolicyRule, ...],
+        FormHelp("The first rule that fits a call decides. If none fits, interrupt_on does."),
+    ] = Field(
         default=(),
         description='Rules before these, the first that fits decides, as [{"tool": "execute", '
         '"when": {"command": "rm .*"}, "action": "deny", "reason": "Nothing is deleted."}].',
@@ -304,7 +313,12 @@ class SandboxOptions(AgentOptions):
         description="The network of commands in the sandbox. allowlist: only the hosts of "
         "allowed_hosts. full: any public address.",
     )
-    allowed_hosts: tuple[Name, ...] = Field(
+    allowed_hosts: Annotated[
+        tuple[Name, ...],
+        FormHelp(
+            "The allow-list, one entry on each line: pypi.org, *.example.org, api.example.com:8443."
+        ),
+    ] = Field(
         default=(),
         description='The entries of the allow-list, for example ["pypi.org", "*.example.org", '
         '"api.example.com:8443"].',

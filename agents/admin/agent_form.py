@@ -12,8 +12,9 @@ from django.core.exceptions import ValidationError
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents.admin.approval_fields import at_its_field
-from agents.admin.option_fields import take_options
+from agents.doors.agent_form.checks import at_its_field
+from agents.doors.agent_form.fields import take_options
+from agents.doors.agent_form.texts import LongText
 from agents.hidden_text import visible
 from agents.kernel.relations import AgentRelation, OwnRows, relations
 from agents.models import Agent
@@ -106,6 +107,7 @@ class AgentForm(forms.ModelForm):
     class Meta:
         model = Agent
         exclude: tuple[str, ...] = ()  # the admin's fieldsets name what is shown
+        field_classes = {"description": LongText}
         widgets = {
             "description": forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}),
         }

@@ -18,13 +18,14 @@ from agents.admin.agent_form import (
     relation_form_fields,
     relations_shown,
 )
-from agents.admin.option_fields import option_fieldsets, option_form_fields, options_shown
+from agents.admin.option_fields import option_fieldsets, options_shown
 from agents.admin.rehearsal import rehearsal_page
 from agents.admin.try_agent import try_page
 from agents.doors.admin.agent_pages import agent_pages, with_links
 from agents.doors.admin.journal import JournalAdmin
 from agents.doors.admin.own_rows import OwnRowsFormSet
 from agents.doors.admin.text import changes, shown_input
+from agents.doors.agent_form.fields import option_form_fields
 from agents.hidden_text import visible
 from agents.kernel.features import collect
 from agents.kernel.options import option_fields

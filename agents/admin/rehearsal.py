@@ -10,39 +10,39 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from agents.doors.admin.json_input import parse_json
-from agents.doors.admin.text import typed
+from agents.doors.agent_form.rows import MapField, RowsField
 from agents.hidden_text import visible
 from agents.middleware.rehearsal import MAX_DAYS, Rehearsal, rehearse, with_policy
 from agents.models import Agent, Run
 from agents.selectors.visible import runs_for
 from agents.services.errors import InvalidRequest
+from agents.spec import InterruptRule, PolicyRule
 
-POLICY_FIELDS = {"approval_rules": "[]", "interrupt_on": "{}"}
-"""The fields of the policy, with the value of an empty text."""
+POLICY_FIELDS = ("approval_rules", "interrupt_on")
 MAX_TEXT = 200_000
 
 
 class RehearsalForm(forms.Form):
     """The unsaved policy fields of the agent's form."""
 
-    approval_rules = forms.CharField(required=False, max_length=MAX_TEXT)
-    interrupt_on = forms.CharField(required=False, max_length=MAX_TEXT)
+    approval_rules = RowsField(PolicyRule, noun="rule", max_length=MAX_TEXT)
+    interrupt_on = MapField(InterruptRule, max_length=MAX_TEXT)
     rehearsal_days = forms.IntegerField(min_value=1, max_value=MAX_DAYS)
 
-    def policy(self) -> dict[str, Any]:
-        """Return the submitted fields. Raises `ValidationError`.
+    def entered(self, name: str, saved: Any) -> Any:
+        """Return the submitted text of a field, or the saved value if it was not submitted."""
+        widget = self.fields[name].widget
+        if widget.value_omitted_from_data(self.data, self.files, name):
+            return saved
+        return widget.value_from_datadict(self.data, self.files, name)
 
-        Fields that the user cannot change are missing.
-        """
-        found: dict[str, Any] = {}
-        for name, empty in POLICY_FIELDS.items():
-            if name in self.data:
-                try:
-                    found[name] = parse_json(self.cleaned_data[name] or empty)
-                except ValidationError as error:
-                    raise ValidationError(f"{name}: {error.messages[0]}") from None
-        return found
+    def policy(self) -> dict[str, Any]:
+        """Return the submitted fields. Fields that the user cannot change are missing."""
+        return {
+            name: self.cleaned_data[name]
+            for name in POLICY_FIELDS
+            if not self.fields[name].widget.value_omitted_from_data(self.data, self.files, name)
+        }
 
 
 def rehearsal_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str) -> HttpResponse:
@@ -53,11 +53,14 @@ def rehearsal_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str
     if not page.has_change_permission(request, agent):
         raise PermissionDenied
     data = request.POST if request.method == "POST" else {"rehearsal_days": "7"}
-    found, problem = _found(agent, RehearsalForm(data), request)
+    form = RehearsalForm(data)
+    found, problem = _found(agent, form, request)
+    texts = {name: form.entered(name, getattr(agent, name)) for name in POLICY_FIELDS}
+    shown = RehearsalForm(initial=texts)
     context = {
         **page.admin_site.each_context(request),
         "opts": page.opts,
-        "media": page.media,
+        "media": page.media + shown.media,
         "title": f"Rehearse the policy of {visible(agent.name)}",
         "agent": agent,
         "problem": visible(problem),
@@ -66,7 +69,8 @@ def rehearsal_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str
         "examples": _shown(found) if found else [],
         "days": data.get("rehearsal_days", ""),
         "max_days": MAX_DAYS,
-        "texts": {name: data.get(name, typed(getattr(agent, name))) for name in POLICY_FIELDS},
+        "texts": texts,
+        "policy": [shown[name] for name in POLICY_FIELDS],
         "can_see_runs": page.admin_site.get_model_admin(Run).has_view_permission(request),
     }
     request.current_app = page.admin_site.name

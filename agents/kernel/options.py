@@ -17,7 +17,7 @@ from decimal import Decimal
 from functools import lru_cache
 from importlib import import_module
 from types import UnionType
-from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
@@ -37,6 +37,26 @@ class Labels:
     """An annotation of a field with few values: the label of each value for people."""
 
     by_value: Mapping[Any, str]
+
+
+@dataclass(frozen=True)
+class Suggest:
+    """Metadata of a text: the names that its input in a form suggests. Others are possible."""
+
+    names: Literal["tools", "providers"]
+
+
+@dataclass(frozen=True)
+class FormHelp:
+    """Metadata of a field: its help in forms, if its description is about its text in a file."""
+
+    text: str
+
+
+def help_of(field: FieldInfo) -> str:
+    """Return the help of a field in forms."""
+    found = (each.text for each in field.metadata if isinstance(each, FormHelp))
+    return next(found, field.description or "")
 
 
 def labels_of(field: FieldInfo) -> dict[Any, str]:

@@ -207,6 +207,14 @@ def known_tools() -> Mapping[str, str]:
     return {**registered, **built_in_tools()}
 
 
+def described_tools() -> Mapping[str, tuple[str, str]]:
+    """Return `known_tools` with the description and the effect of each."""
+    found = {
+        name: (tool.description, str(tool.effect)) for name, tool in registered_tools().items()
+    }
+    return {**found, **{tool.name: (tool.description, str(tool.effect)) for tool in _every_tool()}}
+
+
 @lru_cache(maxsize=1)
 def built_in_tools() -> Mapping[str, str]:
     """Return Vel's own tools by name. No other tool may have one of these names."""

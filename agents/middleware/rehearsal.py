@@ -65,7 +65,8 @@ class Example:
 class Rehearsal:
     """The result of a test of a policy. With `cut`, there are older calls that were not read.
 
-    `examples` has the newest changed calls, at most `EXAMPLES`. `left_out` counts calls with an
+    `examples` has the newest changed calls, at most `EXAMPLES`; `latest` the newest calls, changed
+    or not, as many as requested. `left_out` counts calls with an
     invalid input, to which no policy applies. `hidden` counts changed calls in runs that the person
     may not read.
     """
@@ -78,12 +79,15 @@ class Rehearsal:
     tools: dict[str, ToolCounts]
     examples: list[Example]
     hidden: int
+    latest: list[Example] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Tally:
     tools: dict[str, ToolCounts] = field(default_factory=dict)
     changed: list[Example] = field(default_factory=list)
+    latest: list[Example] = field(default_factory=list)
+    most_latest: int = 0
     calls: int = 0
     left_out: int = 0
     changes: int = 0
@@ -97,13 +101,16 @@ def rehearse(
     days: int,
     limit: int = MAX_CALLS,
     readable: QuerySet[Run] | None = None,
+    only_readable: bool = False,
+    latest: int = 0,
 ) -> Rehearsal:
     """Compare the verdicts of the agent's present policy and of `spec` on past calls.
 
     Reads the newest `limit` calls of the agent's runs in the last `days`, with inputs of at most
     `MAX_CHARACTERS` in all. Grants are ignored, although a grant can allow a call that requires
-    approval. Examples are only from the runs `readable` (None: all). Raises `InvalidRequest` for a
-    policy that could not be saved.
+    approval. Examples are only from the runs `readable` (None: all), and with `only_readable` the
+    numbers are, too. `latest` is the number of calls in `Rehearsal.latest`. Raises `InvalidRequest`
+    for a policy that could not be saved.
     """
     if not 1 <= days <= MAX_DAYS:
         raise InvalidRequest(f"`days` must be 1 to {MAX_DAYS}.")
@@ -113,8 +120,10 @@ def rehearse(
     calls = ToolCall.objects.filter(
         run__agent_version__agent=agent, run__created_at__gte=since
     ).order_by("-id")
+    if only_readable and readable is not None:
+        calls = calls.filter(run__in=readable)
     ids, cut = _newest(calls, limit)
-    tally = _Tally()
+    tally = _Tally(most_latest=latest)
     policies = [(each, toolset_for(each, has_left_out=True)) for each in (present, spec)]
     for rows in _chunks(ids):
         seen = _readable_among({row["run_id"] for row in rows}, readable)
@@ -129,6 +138,7 @@ def rehearse(
         tools=dict(sorted(tally.tools.items())),
         examples=tally.changed,
         hidden=tally.hidden,
+        latest=tally.latest,
     )
 
 
@@ -186,6 +196,8 @@ def _count(
     counts = tally.tools.get(row["tool"]) or ToolCounts(_zero(), _zero(), 0)
     counts.before[before.action] += 1
     counts.after[after.action] += 1
+    if row["run_id"] in seen and len(tally.latest) < tally.most_latest:
+        tally.latest.append(_example(row, given, before, after))
     if before.action != after.action:
         tally.changes += 1
         counts = ToolCounts(counts.before, counts.after, counts.changed + 1)

@@ -6,7 +6,6 @@ from django.urls import URLPattern, path
 
 from agents.kernel.features import collect
 from agents.web import (
-    agent_settings,
     changes,
     erase,
     files,
@@ -25,7 +24,6 @@ urlpatterns: list[URLPattern] = [
     path("", home.home, name="home"),
     path("demo/", home.start_demo, name="demo"),
     path("agents/new/", home.new_agent, name="new-agent"),
-    path("agents/<slug:slug>/settings/", agent_settings.agent_settings, name="agent-settings"),
     path("profile/", profile.profile, name="profile"),
     path("profile/password/", profile.password, name="password"),
     path("usage/", usage.usage, name="usage"),

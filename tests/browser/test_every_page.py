@@ -128,6 +128,8 @@ def pages_of(site: Site, page: Page, arguments: dict[str, object]) -> dict[str, 
         "skill-new": "/agents/assistant/skills/?edit=new",
         "usage-week": "/usage/?days=7",
         "console-tools": "/console/?days=90&by=tool",
+        "editor-approval": "/agents/assistant/settings/?section=approval",
+        "editor-versions": "/agents/assistant/settings/?section=versions",
     }
 
 
@@ -145,15 +147,19 @@ def serious(page: Page, within: str = "html") -> list[str]:
     ]
 
 
+MORE = ["view_all_runs", "change_agent", "configure_approval"]
+"""Permissions for the console and the editor of agents."""
+
+
 @pytest.fixture
-def console(site: Site) -> Iterator[None]:
-    """Let ada open the console. Tests of later files expect her without this permission."""
-    site.do("allow", user="ada", permissions=["view_all_runs"])
+def allowed(site: Site) -> Iterator[None]:
+    """Let ada open more pages. Tests of later files expect her without these permissions."""
+    site.do("allow", user="ada", permissions=MORE)
     yield
-    site.do("disallow", user="ada", permissions=["view_all_runs"])
+    site.do("disallow", user="ada", permissions=MORE)
 
 
-@pytest.mark.usefixtures("console")
+@pytest.mark.usefixtures("allowed")
 def test_every_page_fits_is_readable_and_obeys_the_policy(site: Site, new_page: NewPage) -> None:
     arguments = prepared(site)
     wrong: list[str] = []

@@ -12,8 +12,6 @@ from tests.support.site import Site
 
 pytestmark = pytest.mark.chromium
 
-RULES = '[{"tool": "execute", "when": {"command": "echo"}, "action": "deny"}]'
-
 
 @pytest.mark.slow
 def test_unsaved_rules_are_tried_on_their_own_page(site: Site, new_page: NewPage) -> None:
@@ -24,7 +22,12 @@ def test_unsaved_rules_are_tried_on_their_own_page(site: Site, new_page: NewPage
     page.goto("/admin/agents/agent/")
     page.get_by_role("link", name="Assistant", exact=True).click()
     form = page.url
-    page.locator("#id_approval_rules").fill(RULES)
+    page.get_by_role("button", name="Add rule").click()
+    rule = page.get_by_role("group", name="Rule 1", exact=True)
+    rule.get_by_label("Tool", exact=True).fill("execute")
+    rule.get_by_label("Action").select_option("deny")
+    rule.locator("summary", has_text="When").click()
+    rule.get_by_label("Command").fill("echo")
     with page.context.expect_page() as opened:
         page.get_by_role("button", name="Rehearse without saving").click()
     rehearsal = opened.value
@@ -33,9 +36,9 @@ def test_unsaved_rules_are_tried_on_their_own_page(site: Site, new_page: NewPage
     row = rehearsal.get_by_role("row", name=run)
     expect(row).to_contain_text("rule 1")
     expect(row).to_contain_text("echo a⟨U+202E⟩b")
-    rehearsal.locator("#id_approval_rules").fill('[{"tool": "execute", "when": {"command": "("}')
+    rehearsal.get_by_label("Command").first.fill("(")
     rehearsal.get_by_role("button", name="Rehearse").click()
-    expect(rehearsal.get_by_role("alert")).to_contain_text("not JSON")
+    expect(rehearsal.get_by_role("alert")).to_contain_text("approval_rules.0.when.command")
     assert page.url == form
     page.reload()
-    expect(page.locator("#id_approval_rules")).to_have_value("")
+    expect(page.get_by_role("group", name="Rule 1", exact=True)).to_have_count(0)

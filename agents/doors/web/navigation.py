@@ -53,7 +53,6 @@ _BUILT_IN = (
     NavigationEntry("web:home", "Home", order=100, key="h", help="home"),
     NavigationEntry("web:history", "History", order=300, key="r", help="runs: the history"),
     NavigationEntry("web:usage", "Usage", order=500, key="u", help="usage"),
-    NavigationEntry("web:agent-settings", "Settings", place=AGENT, order=300),
     NavigationEntry("web:profile", "Profile", place=MENU, order=100),
 )
 

@@ -15,10 +15,10 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from agents.admin.approval_fields import at_its_field
 from agents.doors.admin.journal import person
 from agents.doors.admin.json_input import JsonText
 from agents.doors.admin.typed_fields import TypedFieldAdmin
+from agents.doors.agent_form.checks import at_its_field
 from agents.features.databases.actions import (
     check_connection,
     may_allow_writes,

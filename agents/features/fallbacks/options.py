@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.kernel.options import AgentOptions
+from agents.kernel.options import AgentOptions, FormHelp, Suggest
 from agents.providers.registry import PROVIDERS
 from agents.services.errors import InvalidRequest
 from agents.spec import AgentSpec
@@ -20,7 +21,7 @@ class FallbackModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    provider: str = Field(
+    provider: Annotated[str, Suggest("providers")] = Field(
         min_length=1, max_length=50, description="The name of the provider, such as anthropic."
     )
     model: str = Field(
@@ -34,7 +35,12 @@ class FallbackOptions(AgentOptions):
     title = "Model"
     listed = ["fallbacks"]
 
-    fallbacks: tuple[FallbackModel, ...] = Field(
+    fallbacks: Annotated[
+        tuple[FallbackModel, ...],
+        FormHelp(
+            "Models that continue, in this order, when the one before is unavailable; at most 3."
+        ),
+    ] = Field(
         default=(),
         max_length=MAX_FALLBACKS,
         description="Models that continue, in this order, when the one before is unavailable, as "

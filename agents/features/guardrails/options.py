@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.features.guardrails.registry import guardrails
 from agents.features.guardrails.usable import OF_PROGRAM
-from agents.kernel.options import AgentOptions, Labels, Location
+from agents.kernel.options import AgentOptions, FormHelp, Labels, Location, Suggest
 from agents.services.errors import InvalidRequest
 from agents.spec import CONFIGURE_APPROVAL, AgentSpec, Name
 
@@ -24,7 +24,7 @@ class RetryRule(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tool: str = Field(
+    tool: Annotated[str, Suggest("tools")] = Field(
         min_length=1, max_length=200, description="The name of a tool, or a pattern with *."
     )
     attempts: int = Field(
@@ -82,7 +82,10 @@ class RetryOptions(AgentOptions):
         default="note",
         description="The reaction to repeated calls with the same results.",
     )
-    tool_retries: tuple[RetryRule, ...] = Field(
+    tool_retries: Annotated[
+        tuple[RetryRule, ...],
+        FormHelp("Calls that only read are made again after a time-out or a lost connection."),
+    ] = Field(
         default=(),
         description="Calls that only read are made again after a time-out or a lost connection, as "
         '[{"tool": "execute_sql", "attempts": 3, "backoff": 1}]. Empty: none are.',

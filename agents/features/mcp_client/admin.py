@@ -16,10 +16,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from agents.admin.approval_fields import at_its_field
 from agents.doors.admin.journal import person
 from agents.doors.admin.json_input import JsonText
 from agents.doors.admin.typed_fields import TypedFieldAdmin
+from agents.doors.agent_form.checks import at_its_field
 from agents.features.mcp_client.actions import (
     check_server,
     may_configure,

@@ -14,7 +14,7 @@ from agents.features.mcp_client.protocol.definitions import offered_name
 from agents.features.mcp_client.protocol.input_schema import usable_schema
 from agents.features.mcp_client.protocol.limits import MAX_TOOLS
 from agents.features.mcp_client.queries import CONFIGURE_MCP, assigned, offered_names
-from agents.kernel.options import AgentOptions
+from agents.kernel.options import AgentOptions, FormHelp
 from agents.models import Agent
 from agents.services.errors import InvalidRequest
 
@@ -45,7 +45,10 @@ class McpServers(AgentOptions):
     permission = CONFIGURE_MCP
     listed = []
 
-    mcp_servers: tuple[Annotated[Name | McpServerFile, BeforeValidator(_check_entry)], ...] = Field(
+    mcp_servers: Annotated[
+        tuple[Annotated[Name | McpServerFile, BeforeValidator(_check_entry)], ...],
+        FormHelp("MCP servers whose accepted tools it has."),
+    ] = Field(
         default=(),
         description="MCP servers whose tools it has, for example "
         '["time", {"server": "git", "tools": ["git_log"]}].',

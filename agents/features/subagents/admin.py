@@ -5,10 +5,11 @@ from __future__ import annotations
 from django import forms
 from django.core.exceptions import ValidationError
 
-from agents.admin.approval_fields import at_its_field
-from agents.admin.option_fields import checked_tools
-from agents.doors.admin.json_input import JsonText
 from agents.doors.admin.own_rows import OwnRowsFormSet, OwnRowsInline
+from agents.doors.agent_form.checks import at_its_field
+from agents.doors.agent_form.fields import checked_tools
+from agents.doors.agent_form.lines import LinesField
+from agents.doors.agent_form.texts import LongText
 from agents.features.subagents.models import Subagent
 from agents.features.subagents.relations import subagent_specs
 from agents.services.agent_definitions.script_files import check_script
@@ -18,8 +19,14 @@ from agents.services.errors import InvalidRequest
 class SubagentForm(forms.ModelForm):
     """A subagent. Other options, such as sandbox, network and approvals, come from its agent."""
 
-    tools = JsonText(empty=None, help_text=Subagent._meta.get_field("tools").help_text)
-    skills = JsonText(empty=[], help_text=Subagent._meta.get_field("skills").help_text)
+    tools = LinesField(
+        is_optional=True,
+        help_text="One name on each line. Empty: the tools of the agent. []: no tools.",
+    )
+    skills = LinesField(
+        help_text="One name on each line: its only skills, loaded from the start. Empty: the "
+        "skills of the agent."
+    )
 
     class Meta:
         model = Subagent
@@ -37,6 +44,7 @@ class SubagentForm(forms.ModelForm):
             "max_cost",
             "max_seconds",
         ]
+        field_classes = {"system_prompt": LongText}
         widgets = {
             "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
             "system_prompt": forms.Textarea(attrs={"rows": 6, "class": "vLargeTextField"}),

@@ -27,7 +27,7 @@ from agents.services.agent_definitions.actions import (
     save_agent,
     set_active,
 )
-from agents.services.agent_definitions.files import carry_out_import, file_data
+from agents.services.agent_definitions.files import IMPORTED, carry_out_import, file_data
 from agents.services.agent_definitions.rights import (
     check_may_define,
     check_may_define_some,
@@ -126,6 +126,7 @@ def change_definition(
     by: AbstractBaseUser,
     known_tools: Collection[str],
     matches: str = "",
+    note: str = IMPORTED,
 ) -> Agent:
     """Change these fields of an agent; the others stay.
 
@@ -136,6 +137,7 @@ def change_definition(
         known_tools: The tools that an agent may name.
         matches: The definitions that the caller accepts, in the form of HTTP's `If-Match`: tags of
             `definition_tag` in double quotes. Empty or `*`: any.
+        note: A text for the audit log.
 
     Raises:
         StaleDefinition: The definition is not one of `matches`.
@@ -152,7 +154,7 @@ def change_definition(
     owner = rest.pop("owner", owner)
     if (slug, owner) != (agent.slug, _name(agent.owner)):
         _identify(agent, slug, owner, by)
-    return _import({**file_data(agent), **rest, "slug": agent.slug}, by, known_tools)
+    return _import({**file_data(agent), **rest, "slug": agent.slug}, by, known_tools, note)
 
 
 def _identify(agent: Agent, slug: str, owner: str | None, by: AbstractBaseUser) -> None:
@@ -194,15 +196,18 @@ def restore_version(
     by: AbstractBaseUser,
     known_tools: Collection[str],
     matches: str = "",
+    note: str = IMPORTED,
 ) -> Agent:
     """Give an agent the definition of one of its versions, as a new version.
 
-    Its slug, its description and the people who may use it stay. `known_tools` and `matches` are
+    Its slug, its description and the people who may use it stay. The other arguments are
     those of `change_definition`. Raises `NotFound`, and the exceptions of `change_definition`.
     """
     version = version_of(agent_id, number)
     fields = definition_of(version)
-    return change_definition(agent_id, fields, by=by, known_tools=known_tools, matches=matches)
+    return change_definition(
+        agent_id, fields, by=by, known_tools=known_tools, matches=matches, note=note
+    )
 
 
 def version_of(agent_id: str, number: int) -> AgentVersion:
@@ -240,6 +245,11 @@ def _locked(agent_id: str, matches: str) -> Agent:
     return agent
 
 
-def _import(data: Mapping[str, Any], by: AbstractBaseUser, known_tools: Collection[str]) -> Agent:
+def _import(
+    data: Mapping[str, Any],
+    by: AbstractBaseUser,
+    known_tools: Collection[str],
+    note: str = IMPORTED,
+) -> Agent:
     whole = {name: value for name, value in data.items() if value != default_of(name)}
-    return carry_out_import(write_document(whole), by=by, known_tools=known_tools)[0]
+    return carry_out_import(write_document(whole), by=by, known_tools=known_tools, note=note)[0]

@@ -39,6 +39,7 @@ from agents.settings import DataSettings
 from sandbox.toolboxes.find import toolbox_names
 
 CONTEXT_LINES = 3
+IMPORTED = "Imported from a file."
 
 
 class InvalidAgentFile(InvalidRequest):
@@ -131,14 +132,15 @@ def carry_out_import(
     known_tools: Collection[str],
     base: str | None = None,
     of: Agent | None = None,
+    note: str = IMPORTED,
 ) -> tuple[Agent, ImportPlan]:
     """Create or change the agent that `text` names, completely or not at all.
 
     A change is one new version. `base` is that of the plan that `by` has seen; None: any state.
-    Raises `Conflict` (code `stale`) if the agent has changed since, and the exceptions of
-    `plan_import`.
+    `note` is for the audit log. Raises `Conflict` (code `stale`) if the agent has changed since,
+    and the exceptions of `plan_import`.
     """
-    agent, plan = _import(text, by, known_tools, of)
+    agent, plan = _import(text, by, known_tools, of, note)
     if base is not None and base != plan.base:
         raise Conflict("The agent has changed. Reload it and try again.", code="stale")
     return agent, plan
@@ -153,7 +155,11 @@ class _Rehearsed(Exception):
 
 
 def _import(
-    text: str, by: AbstractBaseUser, known_tools: Collection[str], of: Agent | None
+    text: str,
+    by: AbstractBaseUser,
+    known_tools: Collection[str],
+    of: Agent | None,
+    note: str = IMPORTED,
 ) -> tuple[Agent, ImportPlan]:
     check_may_define_some(by)
     try:
@@ -191,7 +197,7 @@ def _import(
     try:
         with transaction.atomic():
             _check_scripts(data, present, changed)
-            _save(agent, data, changed, by)
+            _save(agent, data, changed, by, note)
     except ValidationError as error:
         messages = [f"{name}: {texts[0]}" for name, texts in error.message_dict.items()]
         raise InvalidAgentFile([at_its_line(file, each) for each in messages]) from None
@@ -211,7 +217,9 @@ def _check_scripts(data: dict[str, Any], present: dict[str, Any], changed: list[
             check_script(each.get("model", ""), of=each["name"])
 
 
-def _save(agent: Agent, data: dict[str, Any], changed: list[str], by: AbstractBaseUser) -> None:
+def _save(
+    agent: Agent, data: dict[str, Any], changed: list[str], by: AbstractBaseUser, note: str
+) -> None:
     """Store all changes in one save. Fields that the file leaves unchanged are not written."""
     fill_fields(agent, data)
     agent.full_clean(exclude=["owner"])
@@ -223,7 +231,7 @@ def _save(agent: Agent, data: dict[str, Any], changed: list[str], by: AbstractBa
         approver_groups=groups_named("approver_groups", has["approver_groups"])
         if "approver_groups" in has
         else None,
-        note="Imported from a file.",
+        note=note,
         related=related_rows(agent, has),
     )
 

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.urls import reverse
 
-from agents.admin.approval_fields import at_its_field
+from agents.doors.agent_form.checks import at_its_field
 from agents.models import Agent
 from tests.agents.admin import rows
 from tests.agents.admin.pages import act, client_of, messages_of, page_url, text_of
@@ -66,7 +66,7 @@ def test_the_versions_list_changes_without_unchanged_values():
     assert "&quot;command&quot;: &quot;rm .*&quot;" in text
     assert "approvals_needed" in text
     # In the complete new version, not in the list of changes.
-    assert text.count("larger_than") == 1
+    assert text.count("larger_than&quot;") == 1
 
 
 @pytest.mark.parametrize(

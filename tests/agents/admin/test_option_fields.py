@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from agents.admin.option_fields import take_options
+from agents.doors.agent_form.fields import take_options
 from agents.models import Agent
 
 CONFIG = """

@@ -94,10 +94,10 @@ def test_changing_or_removing_one_makes_a_version_and_saving_again_does_not() ->
 @pytest.mark.parametrize(
     ("changes", "field", "says"),
     [
-        ({"tools": "ls"}, "tools", "JSON"),
+        ({"tools": "no name"}, "tools", "is not the name of a tool"),
         ({"tools": '["ls", 3]'}, "tools", "is not the name of a tool"),
         ({"tools": '["ls", "ls"]'}, "tools", "more than once"),
-        ({"skills": '{"a": 1}'}, "skills", "Expected a list"),
+        ({"skills": '["a", 3]'}, "skills", "Expected a list"),
         ({"name": "default"}, "name", "another name of general"),
         ({"name": "Big"}, "name", "String should match"),
         ({"name": "no spaces"}, "name", "valid"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.admin.agent_form import AgentForm
-from agents.admin.option_fields import option_form_fields
+from agents.doors.agent_form.fields import option_form_fields
 from agents.middleware.execution import connection_events, network_sentence, with_refusals
 from agents.models import Agent, RunEvent, ToolCall
 from agents.services.agent_definitions.actions import build_spec

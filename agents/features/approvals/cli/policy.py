@@ -98,7 +98,9 @@ def rehearse_policy(agent: str, as_json: bool, rules: Path, days: int) -> None:
     row = agent_named(agent)
     found = rehearse(row, with_policy(row, read_policy(rules.absolute())), days=days)
     if as_json:
-        print(json.dumps(dataclasses.asdict(found)))
+        fields = dataclasses.asdict(found)
+        del fields["latest"]  # for pages
+        print(json.dumps(fields))
         return
     print_table(
         ("TOOL", "ALLOWED", "ASKED", "DENIED", "CHANGED"),

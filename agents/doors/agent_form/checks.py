@@ -61,15 +61,16 @@ def check_rules(rules: object) -> list[dict[str, Any]]:
 def at_its_field(message: str) -> tuple[str, str]:
     """Split a message of `build_spec` into the field and the rest of the message.
 
-    Example of a message: `approval_rules.2.when.command: …`. Rules count from 1, as in the reason
-    of a request. The field is "" if the message does not name one.
+    Example of a message: `approval_rules.2.when.command: …`. Rules and entries count from 1, as in
+    the reason of a request. The field is "" if the message does not name one.
     """
     location, _, reason = message.partition(": ")
     if not reason or " " in location:
         return "", message
     field, *parts = location.split(".")
-    if field == "approval_rules" and parts and parts[0].isdecimal():
-        parts[0] = _place(int(parts[0]))
+    if parts and parts[0].isdecimal():
+        number = int(parts[0])
+        parts[0] = _place(number) if field == "approval_rules" else f"entry {number + 1}"
     where = ", ".join(filter(None, [parts[0] if parts else "", ".".join(parts[1:])]))
     return field, f"{where}: {reason}" if where else reason
 

@@ -1,0 +1,239 @@
+"""One request of the page: the form with the person's input, and the context of the template."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from agents.agent_files.shape import file_fields
+from agents.doors.admin.text import pretty
+from agents.doors.agent_form.checks import at_its_field
+from agents.doors.agent_form.labels import label_of
+from agents.doors.web.pages import PersonRequest
+from agents.engine.prompt.token_count import estimate_tokens
+from agents.features.agent_editor.form import DefinitionForm, sections, why_not
+from agents.features.agent_editor.history import changes_since, history_page
+from agents.features.agent_editor.rehearsal import DAYS, POLICY_FIELDS
+from agents.hidden_text import visible
+from agents.ids import new_id
+from agents.models import Agent
+from agents.prompt_variables import CONTEXT, NAMES
+from agents.selectors.attention import own_runs
+from agents.selectors.visible import agents_for
+from agents.services.agent_definitions.definitions import definition_tag, whole_definition
+from agents.services.agent_definitions.files import (
+    ImportPlan,
+    InvalidAgentFile,
+    present_definition,
+)
+from agents.services.agent_definitions.rights import check_may_change, may_change_definition
+from agents.services.errors import NotFound, ServiceError
+
+FILE = "file"
+VERSIONS = "versions"
+OTHERS = {FILE: "As a file", VERSIONS: "Versions"}
+"""Sections without fields."""
+RECENT_RUNS = 5
+FILE_ACTIONS = ("preview", "store")
+
+
+@dataclass
+class Item:
+    """A field of the form, or the value of a field that the person cannot change."""
+
+    name: str
+    label: str
+    field: Any = None
+    shown: str = ""
+    reason: str = ""
+    kind: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is a choice without choices."""
+        choices = getattr(self.field.field, "choices", None) if self.field else None
+        return self.kind == "own" and choices is not None and not list(choices)
+
+
+@dataclass
+class Section:
+    """A tab with its fields."""
+
+    slug: str
+    title: str
+    items: list[Item]
+    is_current: bool
+    is_sent: bool
+    """Whether the form sends the fields: those of the current tab, and those with input."""
+
+    @property
+    def has_errors(self) -> bool:
+        return any(item.field is not None and item.field.errors for item in self.items)
+
+
+class Editor:
+    """The agent, and the input of the person."""
+
+    def __init__(self, agent: Agent, request: PersonRequest) -> None:
+        self.agent = agent
+        self.request = request
+        known = [*sections(), *OTHERS]
+        chosen = (request.POST if request.method == "POST" else request.GET).get("section", "")
+        self.section = chosen if chosen in known else known[0]
+        if self.is_file:
+            self.section = FILE
+
+    @cached_property
+    def edited(self) -> list[str]:
+        """The fields that the submitted form has."""
+        return self.request.POST.getlist("edited")
+
+    @cached_property
+    def bound(self) -> DefinitionForm | None:
+        """The submitted form; None without fields."""
+        form = DefinitionForm(self.agent, self.edited, self.request.POST) if self.edited else None
+        return form if form is not None and form.fields else None
+
+    def check_fields(self) -> None:
+        """Raise `NotAllowed` if the submitted form has a field that the person cannot change.
+
+        It comes before the checks of values: these tell which names exist.
+        """
+        user = self.request.user
+        check_may_change(user, self.agent, [name for name in self.edited if name in file_fields()])
+
+    def bound_policy(self) -> DefinitionForm | None:
+        """Return the submitted form with the fields of the policy only; None without them."""
+        names = [name for name in self.edited if name in POLICY_FIELDS]
+        return DefinitionForm(self.agent, names, self.request.POST) if names else None
+
+    @cached_property
+    def file(self) -> str:
+        return self.request.POST.get("file", "").replace("\r\n", "\n")
+
+    @property
+    def is_file(self) -> bool:
+        return self.request.POST.get("action") in FILE_ACTIONS
+
+    def take_problems(self, error: InvalidAgentFile) -> None:
+        """Put the problems of the service at the fields of the form."""
+        self._placed: set[int] = set()
+        if self.bound is None or self.is_file:
+            return
+        for at, each in enumerate(error.problems):
+            field, reason = at_its_field(f"{each.place}: {each.message}")
+            if field in self.bound.fields:
+                self.bound.add_error(field, reason)
+                self._placed.add(at)
+
+    def shows_problem(self, error: ServiceError) -> bool:
+        """Return whether all problems of `error` are at their fields."""
+        return isinstance(error, InvalidAgentFile) and len(self._placed) == len(error.problems)
+
+    def conflict_context(self) -> dict[str, Any]:
+        """Return the changes of others since the version that the person has seen."""
+        seen = self.request.POST.get("version", "")
+        number = int(seen) if seen.isascii() and seen.isdecimal() and len(seen) < 10 else 0
+        try:
+            others = changes_since(self.agent, number) if number else []
+        except NotFound:
+            others = []
+        return {
+            "others": others,
+            "tag": self.request.POST.get("tag", ""),
+            "seen_version": number or self.agent.version,
+            "base": self.request.POST.get("base", ""),
+            "current": definition_tag(self.agent),
+            "can_overwrite": self.bound is not None and not self.is_file,
+        }
+
+
+def page_context(editor: Editor) -> dict[str, Any]:
+    """Return the context of the page, except its file."""
+    agent, user = editor.agent, editor.request.user
+    agent.refresh_from_db()
+    may_change = may_change_definition(user, agent)
+    context: dict[str, Any] = {
+        "agent": agent,
+        "may_use": agents_for(user).filter(pk=agent.pk).exists(),
+        "may_change": may_change,
+    }
+    if not may_change:
+        return context
+    shown = _sections(editor)
+    context |= {
+        "sections": shown,
+        "others_tabs": [(slug, title, slug == editor.section) for slug, title in OTHERS.items()],
+        "section": editor.section,
+        "can_rehearse": any(
+            item.field is not None
+            for each in shown
+            for item in each.items
+            if item.name in POLICY_FIELDS
+        ),
+        "tag": definition_tag(agent),
+        "seen_version": agent.version,
+        "note": editor.request.POST.get("note", ""),
+        "days": editor.request.POST.get("days", str(DAYS)),
+        "variables": [*NAMES, f"{CONTEXT}NAME"],
+        "tokens": estimate_tokens(agent.system_prompt),
+        "message": editor.request.POST.get("message", ""),
+        # An idempotency key: a form that is submitted twice starts one run.
+        "key": new_id(),
+        "runs": own_runs(user).filter(thread__agent=agent)[:RECENT_RUNS],
+    }
+    if editor.section == VERSIONS:
+        found, versions = history_page(agent, editor.request.GET.get("page", ""))
+        context |= {"page": found, "versions": versions}
+    return context
+
+
+def _sections(editor: Editor) -> list[Section]:
+    agent, user = editor.agent, editor.request.user
+    bound = editor.bound if editor.request.method == "POST" and not editor.is_file else None
+    sent = bound.fields if bound is not None else {}
+    reasons = {
+        name: why_not(user, agent, name) for _, names in sections().values() for name in names
+    }
+    present = whole_definition(agent)
+    others = [name for name, why in reasons.items() if not why and name not in sent]
+    rest = DefinitionForm(agent, others, present=present)
+    found = []
+    for slug, (title, names) in sections().items():
+        items = []
+        for name in names:
+            label = label_of(name)
+            if reasons[name]:
+                shown = _shown(present[name])
+                items.append(Item(name, label, shown=shown, reason=reasons[name]))
+            else:
+                form = bound if bound is not None and name in sent else rest
+                items.append(Item(name, label, form[name], kind=_kind(form[name])))
+        is_current = slug == editor.section
+        is_sent = is_current or any(name in sent for name in names)
+        found.append(Section(slug, title, items, is_current, is_sent))
+    return found
+
+
+def _kind(field: Any) -> str:
+    kind = field.widget_type
+    return "own" if field.field.widget.id_for_label("x") == "" else str(kind)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value in (None, "", [], {}):
+        return "–"
+    return visible(value if isinstance(value, str) else pretty(value))
+
+
+def file_context(editor: Editor, *, plan: ImportPlan | None) -> dict[str, Any]:
+    """Return the context of the agent's file, with the preview of a submitted one."""
+    text, base = present_definition(Agent.objects.get(pk=editor.agent.pk))
+    context: dict[str, Any] = {"file": editor.file if editor.is_file else text, "base": base}
+    if plan is not None:
+        context["plan"] = plan
+        context["lines"] = [(line[:1], visible(line)) for line in plan.diff[2:]]
+    return context

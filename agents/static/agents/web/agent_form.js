@@ -1,0 +1,132 @@
+// Comfort for the fields of an agent's definition: more rows, their order, and a search for tools.
+// Without this script, rows have a number for their position, and one empty row is at the end.
+
+import { element } from "./text.js";
+
+const NUMBERED = /-(\d+)-/;
+
+class Rows {
+  constructor(root) {
+    this.root = root;
+    this.count = root.querySelector(`input[name="${root.dataset.name}-rows"]`);
+    this.blank = root.querySelector("[data-new]").cloneNode(true);
+    this.add = element("button", { type: "button" }, `Add ${root.dataset.noun}`);
+    this.add.addEventListener("click", () => this.append());
+    root.append(this.add);
+    for (const row of this.rows()) this.equip(row);
+    root.querySelector("[data-new]").remove(); // The button adds rows.
+    this.renumber();
+  }
+
+  rows() {
+    return [...this.root.querySelectorAll(":scope > .vel-row")];
+  }
+
+  append() {
+    const row = this.blank.cloneNode(true);
+    const at = Number(this.count.value);
+    this.count.value = String(at + 1);
+    const prefix = `${this.root.dataset.name}-`;
+    for (const node of row.querySelectorAll("[name], [id], [for], [aria-labelledby]")) {
+      for (const name of ["name", "id", "for", "aria-labelledby"]) {
+        const value = node.getAttribute(name);
+        if (value && value.includes(prefix)) node.setAttribute(name, value.replace(NUMBERED, `-${at}-`));
+      }
+    }
+    this.used(row);
+    this.equip(row);
+    this.add.before(row);
+    this.renumber();
+    row.querySelector("input:not([type=hidden]), select, textarea").focus();
+    this.changed();
+  }
+
+  used(row) {
+    row.removeAttribute("data-new");
+  }
+
+  equip(row) {
+    const acts = row.querySelector(".vel-row-acts");
+    const removal = acts.querySelector("input[type=checkbox]");
+    const position = acts.querySelector("input[type=number]");
+    if (position) {
+      position.closest("label").hidden = true;
+      acts.prepend(this.mover(row, "Move down", 1));
+      acts.prepend(this.mover(row, "Move up", -1));
+    }
+    if (removal) {
+      removal.addEventListener("change", () => row.classList.toggle("is-removed", removal.checked));
+    } else {
+      const drop = element("button", { type: "button" }, "Remove");
+      drop.addEventListener("click", () => {
+        row.remove();
+        this.renumber();
+        this.add.focus();
+        this.changed();
+      });
+      acts.append(drop);
+    }
+  }
+
+  mover(row, label, by) {
+    const button = element("button", { type: "button", "aria-label": label, title: label }, by < 0 ? "↑" : "↓");
+    button.addEventListener("click", () => {
+      const rows = this.rows();
+      const other = rows[rows.indexOf(row) + by];
+      if (!other) return;
+      if (by < 0) other.before(row);
+      else other.after(row);
+      this.renumber();
+      button.focus();
+      this.changed();
+    });
+    return button;
+  }
+
+  renumber() {
+    const noun = this.root.dataset.noun;
+    const title = noun.charAt(0).toUpperCase() + noun.slice(1);
+    this.rows().forEach((row, at) => {
+      const position = row.querySelector(".vel-row-acts input[type=number]");
+      if (position) position.value = String(at + 1);
+      row.querySelector(".vel-row-title").textContent = `${title} ${at + 1}`;
+      row.setAttribute("aria-label", `${title} ${at + 1}`);
+    });
+  }
+
+  changed() {
+    this.root.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+}
+
+function searchTools(picker) {
+  const items = [...picker.querySelectorAll(".vel-choices li")];
+  if (items.length < 8) return;
+  const field = element("input", { type: "search", class: "vel-find", placeholder: "Find a tool", "aria-label": "Find a tool" });
+  field.addEventListener("input", (event) => {
+    event.stopPropagation(); // It is no change of the agent.
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const item of items) {
+      const text = item.textContent.toLowerCase();
+      item.hidden = !words.every((word) => text.includes(word));
+    }
+  });
+  picker.querySelector(".vel-choices").before(field);
+  // A choice of a tool is a choice of the mode that uses it.
+  picker.querySelector(".vel-choices").addEventListener("change", () => {
+    const all = picker.querySelector('input[type=radio][value="all"]');
+    if (all.checked) picker.querySelector('input[type=radio][value="some"]').checked = true;
+  });
+}
+
+for (const root of document.querySelectorAll(".vel-rows")) new Rows(root);
+// A form may have a thousand fields. Empty inputs of rows are the same as absent ones.
+for (const form of new Set([...document.querySelectorAll(".vel-rows")].map((root) => root.closest("form")))) {
+  const names = [...form.querySelectorAll(".vel-rows")].map((root) => `${root.dataset.name}-`);
+  form.addEventListener("formdata", ({ formData }) => {
+    for (const [name, value] of [...formData]) {
+      if (value === "" && names.some((each) => name.startsWith(each))) formData.delete(name);
+    }
+  });
+}
+for (const picker of document.querySelectorAll(".vel-picker")) searchTools(picker);

@@ -1,0 +1,101 @@
+"""The settings of an agent in a browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import LOOKS, NewPage, look, overflow, shoot
+from tests.browser.test_every_page import LISTEN, serious
+from tests.support.hang import HANG
+from tests.support.site import Site
+
+pytestmark = [pytest.mark.chromium, pytest.mark.timeout(6 * HANG)]
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e" + "long" * 30
+SECTIONS = (
+    *("agent", "prompt", "model", "tools", "approval", "guardrails", "sandbox-and-network"),
+    *("mcp-servers", "databases", "subagents", "sharing", "versions", "file"),
+)
+
+
+def open_editor(site: Site, new_page: NewPage, slug: str, section: str) -> Page:
+    """Open the settings of a new agent as its operator, whom nothing is refused."""
+    site.do("make_user", name=f"editor-{slug}", admin=True)
+    rules = [
+        {"tool": "execute", "when": {"command": "rm .*"}, "action": "deny", "reason": HOSTILE},
+        {"tool": "write_*", "action": "ask", "ask": {"approvals_needed": 2}},
+    ]
+    site.do(
+        "make_agent",
+        slug=slug,
+        model="echo",
+        name="Writer of reports",
+        description=HOSTILE,
+        system_prompt="You write {{date}}.\n" * 20,
+        approval_rules=rules,
+        interrupt_on={"execute": True, "edit_file": {"allowed_decisions": ["approve"]}},
+        tools=["ls", "read_file", "execute", HOSTILE[:100]],
+        fallbacks=[{"provider": "anthropic", "model": "claude-haiku-4-5"}],
+    )
+    page = new_page(f"editor-{slug}")
+    page.add_init_script(LISTEN)
+    page.goto(f"/agents/{slug}/settings/?section={section}")
+    return page
+
+
+@pytest.mark.slow
+def test_each_section_fits_is_readable_and_obeys_the_policy(site: Site, new_page: NewPage) -> None:
+    page = open_editor(site, new_page, "sections", "agent")
+    wrong: list[str] = []
+    page.on("dialog", lambda dialog: wrong.append(f"a dialog: {dialog.message}"))
+    for section in SECTIONS:
+        look(page, *LOOKS[0])
+        page.goto(f"/agents/sections/settings/?section={section}")
+        for fold in page.locator(".editor-main details").all():
+            fold.evaluate("fold => { fold.open = true; }")
+        for width, colours in LOOKS:
+            look(page, width, colours)
+            shoot(page, f"editor-{section}-{width}-{colours}")
+            here = f"{section} at {width}, {colours}: "
+            if overflow(page) > 0:
+                wrong.append(here + "it scrolls sideways")
+            wrong += [here + text for text in serious(page)]
+        wrong += [f"{section}: {text}" for text in page.evaluate("window.refused")]
+    assert wrong == []
+
+
+def test_rules_are_rehearsed_and_published_without_leaving_the_page(
+    site: Site, new_page: NewPage
+) -> None:
+    page = open_editor(site, new_page, "rules", "prompt")
+    prompt = page.locator("#id_system_prompt")
+    prompt.fill("abcdef")
+    expect(page.locator("#tokens")).to_have_text("3")
+    page.get_by_role("button", name="{{user.name}}").click()
+    expect(prompt).to_have_value("abcdef{{user.name}}")
+    page.get_by_role("link", name="Approval", exact=True).click()
+    expect(page.locator("#panel-prompt")).to_be_hidden()
+    page.get_by_role("button", name="Add rule").click()
+    row = page.get_by_role("group", name="Rule 3", exact=True)
+    row.get_by_label("Tool", exact=True).fill("ls")
+    row.get_by_label("Action").select_option("deny")
+    expect(page.locator("#rehearsal")).to_contain_text("would change")
+    assert serious(page) == []
+    row.get_by_role("button", name="Move up").click()
+    expect(
+        page.get_by_role("group", name="Rule 2", exact=True).get_by_label("Tool", exact=True)
+    ).to_have_value("ls")
+    page.get_by_placeholder("What changes, and why?").fill("Nobody lists")
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_role("alert")).to_contain_text("Published version")
+    expect(
+        page.get_by_role("group", name="Rule 2", exact=True).get_by_label("Tool", exact=True)
+    ).to_have_value("ls")
+    page.get_by_placeholder("A message for").fill("Hello")
+    page.get_by_role("button", name="Start a run").click()
+    expect(page.locator("#try-runs a")).to_have_text("Hello")
+    page.get_by_role("link", name="Versions").click()
+    expect(page.locator(".editor-version").first).to_contain_text("Nobody lists")
+    expect(page.locator(".editor-version").first).to_contain_text("abcdef{{user.name}}")
+    assert page.evaluate("window.refused") == []
