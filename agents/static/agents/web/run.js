@@ -110,6 +110,9 @@ setInterval(() => {
   if (status === "queued" || status === "running") wantSummary();
 }, QUIET_MILLISECONDS);
 
+// A part of the page has changed something, for example the messages that wait.
+page.addEventListener("run-changed", () => wantSummary());
+
 let summaryTimer = null;
 let summaryNumber = 0;
 
@@ -135,6 +138,7 @@ async function loadSummary() {
   showSummary(summary, runId, runsUrl);
   approvals.update({ order: summary.approvals.map(({ id }) => id), cards: summary.approvals });
   showOthers(summary.for_others);
+  page.dispatchEvent(new CustomEvent("run-summary", { detail: summary }));
   document.title = summary.approvals.length ? `● Waiting for you · ${title}` : title;
 }
 
