@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents.doors.web.pages import PersonRequest, page, wants_json
 from agents.doors.web.run_panels import run_panels
+from agents.doors.web.tool_forms import forms_for_page, tool_forms
 from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import visible
 from agents.ids import new_id
@@ -66,6 +68,7 @@ def page_of_run(
     run = _watchable(request, run_id)
     spec = run.spec
     is_owner = run.owner_id == request.user.pk
+    forms = tool_forms()
     context = {
         "run": run,
         "message": _message_text(run),
@@ -81,6 +84,8 @@ def page_of_run(
         "waiting_for_space": waiting_for_space(run),
         "key": new_id(),
         "readable_tools": readable_tools(),
+        "tool_forms": json.dumps(forms_for_page(forms)),
+        "form_scripts": list(dict.fromkeys(form.script for form in forms if form.script)),
         "panels": run_panels(),
         "text": text,
         "problem": problem,
