@@ -243,5 +243,5 @@ urlpatterns = [url_path("agents/<slug:slug>/knowledge/", knowledge, name="knowle
 NAVIGATION = [NavigationEntry("web:knowledge", "Knowledge", place=AGENT, order=100)]
 TOOL_FORMS = [
     ToolForm("read_memory", words=("read the memory", "read the memory # times")),
-    ToolForm("search_memory", words=("searched the memory", "searched the memory # times")),
+    ToolForm("list_memory", words=("listed the memory", "listed the memory # times")),
 ]

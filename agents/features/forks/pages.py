@@ -13,7 +13,7 @@ from agents.doors.web.run_panels import RunPanel
 from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.features.forks.editing import send_edited
 from agents.features.forks.files import NONE, NOW, THEN, CopiedFiles
-from agents.hidden_text import visible
+from agents.hidden_text import unescaped_text, visible
 from agents.models import Message, MessageRole, Run
 from agents.selectors.visible import runs_for
 from agents.services.errors import ServiceError
@@ -89,7 +89,7 @@ def edit(request: PersonRequest, run_id: str) -> HttpResponse:
     status = 200
     chosen = THEN
     if request.method == "POST":
-        message = request.POST.get("edited", "").replace("\r\n", "\n")
+        message = unescaped_text(request.POST.get("edited", "").replace("\r\n", "\n"))
         chosen = next((name for name, _ in EDIT_FILES if name == request.POST.get("files")), THEN)
         try:
             made, copied = send_edited(run, message, by=request.user, files=chosen)

@@ -119,3 +119,14 @@ def test_a_refused_edit_keeps_the_text_and_offers_a_choice_of_files(first: Run) 
     assert Run.objects.count() == 1
     form = browser().get(f"/runs/{first.pk}/edit/").content.decode()
     assert "First</textarea>" in form
+
+
+def test_hidden_characters_are_visible_in_the_form_and_stay_in_the_message(first: Run) -> None:
+    second = followed(first, "Second \u202e\\u{41}")
+    form = browser().get(f"/runs/{second.pk}/edit/").content.decode()
+    assert "\u202e" not in form
+    typed = "Second \\u{202e}\\u{5c}u{41}"
+    assert typed in form
+    browser().post(f"/runs/{second.pk}/edit/", {"edited": typed, "files": "none"})
+    made = Run.objects.get(thread__forked_from=first, is_copy=False)
+    assert said(made.thread)[-1] == "Second \u202e\\u{41}"
