@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Dialog, Locator, Page, expect
 
 from tests.browser.conftest import NewPage, look, overflow, shoot
 from tests.browser.test_every_page import LISTEN, serious
@@ -158,7 +158,12 @@ def test_hostile_contents_stay_text_in_each_form(site: Site, new_page: NewPage, 
     dialogs: list[str] = []
     foreign: list[str] = []
     broken: list[str] = []
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+    def dismiss(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
     page.on("pageerror", lambda error: broken.append(str(error)))
     page.on(
         "request", lambda asked: foreign.append(asked.url) if site.url not in asked.url else None
