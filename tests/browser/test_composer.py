@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
 from tests.browser.conftest import COLOURS, NewPage, look, overflow, shoot
 from tests.browser.test_every_page import serious
@@ -138,16 +138,25 @@ def test_a_queued_message_is_shown_and_can_be_removed(site: Site, new_page: NewP
         assert overflow(page) == 0
     page.get_by_role("button", name="Remove the message Second <b>").click()
     expect(page.locator("#queued li .what")).to_have_text(["Third"])
+    third = site.do("newest_run")
     assert site.do("run", run=run)["status"] == "queued"
+    site.do("end", run=run, status="completed", events=[])
+    site.do("append", run=third, events=[], status="running")
+    page.reload()
+    expect(page.locator("#queued li")).to_have_text(["runningThirdShow the work"])
+    link = page.get_by_role("link", name="Show the work")
+    expect(link).to_have_attribute("href", f"/runs/{third}/")
 
 
 def test_stop_ends_the_run_and_keeps_the_draft(site: Site, new_page: NewPage) -> None:
     run, page = opened(site, new_page, "queued")
     page.get_by_label("Follow-up message").fill("A draft")
+    page.evaluate("window.isSamePage = true")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("#status")).to_have_text("cancelled")
     expect(page.get_by_role("button", name="Stop")).to_be_hidden()
     expect(page.get_by_label("Follow-up message")).to_have_value("A draft")
+    assert page.evaluate("window.isSamePage")
     assert site.do("run", run=run)["status"] == "cancelled"
 
 
@@ -195,3 +204,22 @@ def test_the_forms_work_without_a_script(site: Site, new_page: NewPage) -> None:
     page.get_by_label("Your message").fill("Other")
     page.get_by_role("button", name="Send in a new conversation").click()
     expect(page.locator(".asked")).to_have_text("Other")
+
+
+def test_the_form_of_the_home_page_keeps_files_after_an_error(
+    site: Site, new_page: NewPage
+) -> None:
+    site.do("make_agent", slug="no-sandbox", model="demo")
+    page = new_page("olga")
+    page.goto("/?agent=no-sandbox")
+    page.get_by_label("What should it do?").fill("Look")
+    good: FilePayload = {"name": "a.csv", "mimeType": "", "buffer": b"a,b"}
+    bad: FilePayload = {"name": "b.png", "mimeType": "", "buffer": b"no picture"}
+    page.locator("#composer input[type=file]").set_input_files([good, bad])
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#composer-problem")).to_have_text("A file was not accepted: see below.")
+    assert serious(page, "#composer") == []
+    page.get_by_role("button", name="Remove b.png").click()
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator(".asked")).to_have_text("Look")
+    expect(page.get_by_role("list", name="Attached files").first).to_contain_text("a.csv")
