@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods
 
 from agents.doors.web.navigation import AGENT, NavigationEntry
 from agents.doors.web.pages import PersonRequest, page
+from agents.doors.web.tool_forms import ToolForm
 from agents.hidden_text import escaped_text, unescaped_text, visible
 from agents.models import Agent
 from agents.review import Review
@@ -240,3 +241,7 @@ def _number(text: str) -> int:
 
 urlpatterns = [url_path("agents/<slug:slug>/knowledge/", knowledge, name="knowledge")]
 NAVIGATION = [NavigationEntry("web:knowledge", "Knowledge", place=AGENT, order=100)]
+TOOL_FORMS = [
+    ToolForm("read_memory", words=("read the memory", "read the memory # times")),
+    ToolForm("list_memory", words=("listed the memory", "listed the memory # times")),
+]

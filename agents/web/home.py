@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.agent_templates.catalogue import agent_templates
-from agents.doors.web.pages import PersonRequest, page
+from agents.doors.web.pages import PersonRequest, page, wants_json
 from agents.doors.web.upload_limit import limited_upload
 from agents.hidden_text import visible
 from agents.ids import new_id
@@ -28,8 +28,9 @@ from agents.services.agent_definitions.templates import (
 )
 from agents.services.demo import DEMO_SLUG, start_demo_run
 from agents.services.errors import InvalidRequest, NoSpace, ServiceError
-from agents.services.files.uploads import create_run_with
+from agents.services.files.uploads import create_run_with, file_problems
 from agents.services.runs.start import RunRequest, create_run
+from agents.settings import UploadSettings
 from agents.web.cards import cards_of
 from sandbox.errors import SandboxError
 
@@ -55,10 +56,22 @@ def home(request: PersonRequest) -> HttpResponse:
     try:
         run = _start(request, run_request)
     except ServiceError as error:
-        return show_home(request, run_request, error.message, status=form_status(error))
+        return _refused(request, run_request, error.message, form_status(error))
     except SandboxError as error:
-        return show_home(request, run_request, f"The files need a workspace. {error}", status=503)
+        return _refused(request, run_request, f"The files need a workspace. {error}", 503)
+    if wants_json(request):
+        return JsonResponse({"url": reverse("web:run", args=[run.pk]), "is_queued": False})
     return redirect("web:run", run_id=run.id)
+
+
+def _refused(
+    request: PersonRequest, run_request: RunRequest, problem: str, status: int
+) -> HttpResponse:
+    """Show the form again. A script of the page gets `message`, and `files` with their problems."""
+    if wants_json(request):
+        files = file_problems(request.FILES.getlist("files"))
+        return JsonResponse({"message": problem, "files": files}, status=status)
+    return show_home(request, run_request, problem, status=status)
 
 
 def form_status(error: ServiceError) -> int:
@@ -110,6 +123,7 @@ def show_home(
         "agents": agents,
         "asked": run_request,
         "problem": problem,
+        "upload_limits": UploadSettings.now(),
         "has_demo": any(agent["slug"] == DEMO_SLUG for agent in agents),
         # An idempotency key: a form that is submitted twice starts one run.
         "key": new_id(),

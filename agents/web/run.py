@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -12,9 +13,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from agents.doors.web.pages import PersonRequest, page
+from agents.doors.web.pages import PersonRequest, page, wants_json
 from agents.doors.web.run_panels import run_panels
-from agents.doors.web.upload_limit import limited_upload
+from agents.doors.web.tool_forms import forms_for_page, tool_forms
 from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import visible
 from agents.ids import new_id
@@ -32,14 +33,12 @@ from agents.selectors.visible import (
     watchable_runs_for,
 )
 from agents.services.agent_definitions.actions import SCRIPTED
-from agents.services.errors import NotAllowed, ServiceError
-from agents.services.files.uploads import create_run_with
+from agents.services.errors import NotAllowed
 from agents.services.runs.control import cancel_for, may_cancel
-from agents.services.runs.start import RunRequest
-from agents.states import ApprovalStatus, RunStatus
+from agents.settings import UploadSettings
+from agents.states import ApprovalStatus
 from agents.web.cards import card_json, cards_of
 from agents.web.files import NO_FILES, list_files
-from sandbox.errors import SandboxError
 
 THREAD_RUNS = 50
 """A run's page links to the last runs of its thread, up to this number."""
@@ -53,9 +52,23 @@ SHOWN_REQUESTS = 50
 @require_safe
 def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
     """Show the frame of the page. The transcript arrives over the socket, from the first event."""
+    return page_of_run(request, run_id)
+
+
+def page_of_run(
+    request: PersonRequest, run_id: str, *, text: str = "", problem: str = "", status: int = 200
+) -> HttpResponse:
+    """Render the page of a run.
+
+    Args:
+        text: A follow-up message that was refused, to be corrected.
+        problem: The reason for the refusal.
+        status: The HTTP status.
+    """
     run = _watchable(request, run_id)
     spec = run.spec
     is_owner = run.owner_id == request.user.pk
+    forms = tool_forms()
     context = {
         "run": run,
         "message": _message_text(run),
@@ -71,9 +84,14 @@ def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
         "waiting_for_space": waiting_for_space(run),
         "key": new_id(),
         "readable_tools": readable_tools(),
+        "tool_forms": json.dumps(forms_for_page(forms)),
+        "form_scripts": list(dict.fromkeys(form.script for form in forms if form.script)),
         "panels": run_panels(),
+        "text": text,
+        "problem": problem,
+        "upload_limits": UploadSettings.now(),
     }
-    return render(request, "web/run.html", context)
+    return render(request, "web/run.html", context, status=status)
 
 
 @page
@@ -99,48 +117,21 @@ def run_summary(request: PersonRequest, run_id: str) -> JsonResponse:
 @page
 @require_POST
 def cancel(request: PersonRequest, run_id: str) -> HttpResponse:
-    """Cancel the run and redirect to its page."""
+    """Cancel the run and redirect to its page.
+
+    With `Accept: application/json`, the response has the problem, or an empty text, as `message`.
+    """
     run = _watchable(request, run_id)
+    problem = ""
     try:
         cancel_for(request.user, run)
     except NotAllowed as error:
-        messages.error(request, error.message)
+        problem = error.message
+    if wants_json(request):
+        return JsonResponse({"message": problem}, status=403 if problem else 200)
+    if problem:
+        messages.error(request, problem)
     return redirect("web:run", run_id=run.id)
-
-
-@limited_upload
-@page
-@require_POST
-def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
-    """Add a message, and files if there are any, to the run's thread.
-
-    Redirects to the page of the new run, or to this run's page while the new run is pending.
-    """
-    run = get_object_or_404(
-        runs_for(request.user).select_related("thread__agent"),
-        pk=run_id,
-        owner=request.user,
-        parent=None,
-    )
-    run_request = RunRequest(
-        agent=run.thread.agent.slug,
-        message=request.POST.get("message", "").replace("\r\n", "\n"),
-        thread=run.thread_id,
-        queue=True,
-        source="web",
-    )
-    try:
-        result = create_run_with(
-            run_request,
-            request.FILES.getlist("files"),
-            owner=request.user,
-            idempotency_key=request.POST.get("key") or None,
-        )
-    except (ServiceError, SandboxError) as error:
-        messages.error(request, str(error))
-        return redirect("web:run", run_id=run.id)
-    waits = result.run.status == RunStatus.PENDING
-    return redirect("web:run", run_id=run.id if waits else result.run.id)
 
 
 def usage_of_family(run: Run) -> dict[str, Any]:

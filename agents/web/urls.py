@@ -7,6 +7,7 @@ from django.urls import URLPattern, path
 from agents.kernel.features import collect
 from agents.web import (
     changes,
+    composer,
     erase,
     files,
     history,
@@ -33,7 +34,9 @@ urlpatterns: list[URLPattern] = [
     path("runs/<slug:run_id>/summary/", run.run_summary, name="run-summary"),
     path("runs/<slug:run_id>/cancel/", run.cancel, name="run-cancel"),
     path("runs/<slug:run_id>/erase/", erase.erase, name="run-erase"),
-    path("runs/<slug:run_id>/messages/", run.send_message, name="run-messages"),
+    path("runs/<slug:run_id>/messages/", composer.send_message, name="run-messages"),
+    path("runs/<slug:run_id>/retry/", composer.retry, name="run-retry"),
+    path("runs/<slug:run_id>/names/", composer.file_names, name="run-file-names"),
     path("runs/<slug:run_id>/changes/", changes.changes, name="run-changes"),
     path("runs/<slug:run_id>/said/", said.said, name="run-said"),
     path("runs/<slug:run_id>/call/", said.whole_call, name="run-call"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from agents.doors.web.navigation import AGENT, NavigationEntry
+from agents.doors.web.tool_forms import ToolForm
 from skills_app.pages import agent_skills, library, skill
 
 urlpatterns = [
@@ -18,3 +19,4 @@ NAVIGATION = [
     NavigationEntry("web:skill-library", "Skills", order=400, key="s", help="skills"),
     NavigationEntry("web:skills", "Skills", place=AGENT, order=200),
 ]
+TOOL_FORMS = [ToolForm("load_skill", words=("loaded a skill", "loaded # skills"))]

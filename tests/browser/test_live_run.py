@@ -84,7 +84,7 @@ def test_signing_in_starting_a_run_and_watching_it(site: Site, new_page: NewPage
     expect(tool.locator("pre").last).to_be_hidden()
     tool.locator("summary").click()
     expect(tool.locator("pre")).to_have_text(["a.txt", "the content"])
-    expect(page.get_by_role("button", name="Cancel run")).to_be_hidden()
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
 
 
 @pytest.mark.slow
@@ -279,7 +279,7 @@ def test_cancelling_is_one_click(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     page = new_page("olga")
     page.goto(f"/runs/{run}/")
-    page.get_by_role("button", name="Cancel run").click()
+    page.get_by_role("button", name="Stop").click()
     expect(page.locator("#status")).to_have_text("cancelled")
     expect(page.locator("#transcript")).to_contain_text("Cancelled by olga")
     assert site.do("run", run=run)["status"] == "cancelled"

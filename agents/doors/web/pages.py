@@ -42,3 +42,8 @@ def public_page(view: View[P]) -> View[P]:
 def page(view: Callable[Concatenate[PersonRequest, P], HttpResponseBase]) -> View[P]:
     """Decorate a page for signed-in users. Redirects other users to the login page."""
     return public_page(login_required(cast(View[P], view)))
+
+
+def wants_json(request: HttpRequest) -> bool:
+    """Return whether a script of the page sent the request, and expects JSON instead of a page."""
+    return request.headers.get("accept", "").startswith("application/json")

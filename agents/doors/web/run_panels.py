@@ -18,8 +18,9 @@ class RunPanel:
     the DOM event `run-event` with the event as its `detail`."""
     style: str = ""
     """The path of a static file with its CSS."""
-    place: Literal["side", "left"] = "side"
-    """`side`: in the column about the run. `left`: before the conversation."""
+    place: Literal["side", "left", "message"] = "side"
+    """`side`: in the column about the run. `left`: before the conversation. `message`: below the
+    message of the run."""
 
 
 def run_panels() -> list[RunPanel]:

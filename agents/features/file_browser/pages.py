@@ -43,7 +43,7 @@ def browse(request: PersonRequest, run_id: str) -> HttpResponse:
     chosen = _path(request)
     context: dict[str, Any] = {"run": run, "tree": tree, "path": chosen, "top": top}
     if chosen:
-        context |= _preview(request, backend, chosen)
+        context |= _preview(request, run, backend, chosen)
     return render(request, "vel_file_browser/browse.html", context)
 
 
@@ -116,12 +116,12 @@ def _opened(backend: FileBackend, chosen: str) -> OpenedFile:
         raise Http404(str(error)) from None
 
 
-def _preview(request: PersonRequest, backend: FileBackend, chosen: str) -> dict[str, Any]:
+def _preview(request: PersonRequest, run: Run, backend: FileBackend, chosen: str) -> dict[str, Any]:
     try:
         opened = backend.open_file(backend.resolve(chosen))
     except FileError as error:
         return {"preview": Preview("none", note=str(error)), "size": None}
-    found = preview_of(chosen, opened)
+    found = preview_of(chosen, opened, run.thread)
     opened.stream.close()
     shown = {"preview": found, "size": opened.stat.size}
     if found.table is not None:

@@ -8,6 +8,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from agents.models import Thread
+from agents.services.files.shown_documents import MOST_BYTES, READERS, document_text
 from agents.services.files.shown_pictures import is_picture, is_shown, why_not_shown
 from agents.web.markdown import markdown_tree
 from sandbox.backends.protocol import OpenedFile
@@ -21,6 +23,7 @@ MOST_ROWS = 500
 MOST_COLUMNS = 50
 CELL_CHARACTERS = 500
 PICTURE_BYTES = 20_000_000
+DOCUMENT_NOTE = "The text of the document, without its layout. Download it to see the original."
 
 _LANGUAGES = {
     "c": "c",
@@ -81,16 +84,19 @@ class Preview:
     note: str = ""
 
 
-def preview_of(path: str, opened: OpenedFile) -> Preview:
+def preview_of(path: str, opened: OpenedFile, thread: Thread) -> Preview:
     """Return the preview of an open file.
 
     The extension decides on the kind. A table or Markdown that cannot be read as such is shown as
-    text, and a file that is not UTF-8 has no preview. Does not read pictures, and closes the stream
+    text, and a file that is not UTF-8 has no preview. Documents are read in a sandbox with the
+    account of `thread`, which can take some seconds. Does not read pictures, and closes the stream
     of all other files.
     """
     extension = path.rpartition("/")[2].rpartition(".")[2].lower()
     if is_picture(path):
         return _picture(path, opened.stat.size)
+    if extension in READERS:
+        return _document(READERS[extension], opened, thread)
     is_table = extension in ("csv", "tsv")
     limit = TABLE_BYTES if is_table else TEXT_BYTES
     with opened.stream as stream:
@@ -134,6 +140,19 @@ def _picture(path: str, size: int) -> Preview:
     if not is_shown(path):
         return Preview("none", note=why_not_shown())
     return Preview("picture")
+
+
+def _document(reader: str, opened: OpenedFile, thread: Thread) -> Preview:
+    if opened.stat.size > MOST_BYTES:
+        return Preview("none", note="The document is too large for a preview. Download it.")
+    with opened.stream as stream:
+        data = stream.read(MOST_BYTES + 1)
+    text, problem = document_text(thread, reader, data)
+    if problem:
+        return Preview("none", note=problem)
+    tree = markdown_tree(text, _no_link, _no_link)
+    kind: Kind = "text" if tree is None else "markdown"
+    return Preview(kind, text, "markdown", tree=tree or [], note=DOCUMENT_NOTE)
 
 
 def _text(data: bytes, *, is_cut: bool) -> str | None:

@@ -1,4 +1,4 @@
-"""The page that forks a run: a new conversation from one of its steps."""
+"""Pages that fork a run: a new conversation from one of its steps, or with an edited message."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from django.urls import path
 from django.views.decorators.http import require_http_methods
 
 from agents.doors.web.pages import PersonRequest, page
+from agents.doors.web.run_panels import RunPanel
 from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
-from agents.features.forks.files import NONE, NOW, THEN
+from agents.features.forks.editing import send_edited
+from agents.features.forks.files import NONE, NOW, THEN, CopiedFiles
+from agents.hidden_text import unescaped_text, visible
 from agents.models import Message, MessageRole, Run
 from agents.selectors.visible import runs_for
 from agents.services.errors import ServiceError
 from sandbox.errors import SandboxError
 
+RUN_PANELS = [
+    RunPanel(template="vel_forks/edit_panel.html", style="vel_forks/edit.css", place="message")
+]
 FILES = ((THEN, "as they were after this step"), (NOW, "as they are now"), (NONE, "no files"))
 
 
@@ -51,9 +57,7 @@ def _fork(run: Run, asked: ForkRequest, request: PersonRequest) -> str:
     """Return the id of the new run."""
     with prepared_fork(run, asked, by=request.user) as prepared:
         made = complete_fork(prepared)
-    if made.files.left_out:
-        left = ", ".join(path for path, _ in made.files.left_out[:5])
-        messages.warning(request, f"{len(made.files.left_out)} files were not copied: {left}")
+    _tell_left_out(request, made.files)
     assert made.run is not None  # the request has a message
     return made.run.pk
 
@@ -63,4 +67,46 @@ def _step(text: str, steps: int) -> int:
     return min(int(text), steps) if text.isascii() and text.isdecimal() and len(text) < 9 else steps
 
 
-urlpatterns = [path("runs/<slug:run_id>/fork/", fork, name="run-fork")]
+def _tell_left_out(request: PersonRequest, files: CopiedFiles) -> None:
+    if files.left_out:
+        left = visible(", ".join(path for path, _ in files.left_out[:5]))
+        messages.warning(request, f"{len(files.left_out)} files were not copied: {left}")
+
+
+EDIT_FILES = (
+    (THEN, "as they were before the message"),
+    (NOW, "as they are now"),
+    (NONE, "no files"),
+)
+
+
+@page
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: PersonRequest, run_id: str) -> HttpResponse:
+    """Show the message of a run to edit it; with POST, send it in a new conversation."""
+    runs = runs_for(request.user).filter(owner=request.user.pk, parent=None)
+    run = get_object_or_404(runs.select_related("thread__agent", "agent_version"), pk=run_id)
+    status = 200
+    chosen = THEN
+    if request.method == "POST":
+        message = unescaped_text(request.POST.get("edited", "").replace("\r\n", "\n"))
+        chosen = next((name for name, _ in EDIT_FILES if name == request.POST.get("files")), THEN)
+        try:
+            made, copied = send_edited(run, message, by=request.user, files=chosen)
+        except (ServiceError, SandboxError) as error:
+            messages.error(request, visible(str(error)))
+            status = error.http_status if isinstance(error, ServiceError) else 503
+        else:
+            _tell_left_out(request, copied)
+            return redirect("web:run", run_id=made.pk)
+    else:
+        first = Message.objects.filter(run=run, turn=0, role=MessageRole.USER).first()
+        message = first.text if first else ""
+    context = {"run": run, "message": message, "edit_files": EDIT_FILES, "files": chosen}
+    return render(request, "vel_forks/edit.html", context, status=status)
+
+
+urlpatterns = [
+    path("runs/<slug:run_id>/fork/", fork, name="run-fork"),
+    path("runs/<slug:run_id>/edit/", edit, name="run-edit"),
+]

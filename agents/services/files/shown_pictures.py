@@ -39,7 +39,8 @@ REFUSED_SECONDS = 300.0
 KNOWN_SECONDS = 30.0
 """The lifetime of the result whether pictures can be decoded here."""
 
-_turn = threading.BoundedSemaphore(AT_ONCE)
+reading_turn = threading.BoundedSemaphore(AT_ONCE)
+"""Held while a file is read in a sandbox."""
 _lock = threading.Lock()
 _kept: OrderedDict[bytes, tuple[bytes | str, float]] = OrderedDict()
 """By the file's digest: the picture or the reason why it is missing, and its expiry (monotonic)."""
@@ -96,20 +97,20 @@ def shown_picture(thread: Thread, data: bytes) -> bytes:
 
 def _decode(thread: Thread, data: bytes) -> bytes | str:
     """Return the picture, or the reason why it cannot be shown."""
-    if not _turn.acquire(timeout=WAIT_SECONDS):
+    if not reading_turn.acquire(timeout=WAIT_SECONDS):
         raise TooManyPictures("Other pictures are being read: look again in a moment.")
     try:
-        decoded = _reader(thread).shown(data, Cancellation())
+        decoded = reader_of(thread).shown(data, Cancellation())
         return decoded if isinstance(decoded, str) else remade_png(decoded)
     except NotAPicture as error:
         return str(error)
     except SandboxError:
         raise NotAPicture("It cannot be read on this server.") from None
     finally:
-        _turn.release()
+        reading_turn.release()
 
 
-def _reader(thread: Thread) -> DocumentReader:
+def reader_of(thread: Thread) -> DocumentReader:
     """Return a reader with the account of the thread's commands, and no other."""
     with transaction.atomic():
         assign_sandbox_uid(thread)

@@ -25,7 +25,7 @@ from agents.documents.kinds import (
 from agents.ids import new_id
 from agents.models import Run, Thread, Upload
 from agents.services.disk_reserve import disk_full_refused, require_room
-from agents.services.errors import Conflict, InvalidRequest, NotFound
+from agents.services.errors import Conflict, InvalidRequest, NotFound, ServiceError
 from agents.services.files.thread_files import has_workspace, in_transaction
 from agents.services.files.upload_contents import (
     UPLOADS,
@@ -45,6 +45,7 @@ __all__ = [
     "check_uploads",
     "create_run_with",
     "delete_upload",
+    "file_problems",
     "safe_name",
     "store_uploads",
 ]
@@ -71,6 +72,19 @@ def check_uploads(files: Files) -> list[Kind]:
         )
     require_room(total)
     return [_kind(file) for file in files]
+
+
+def file_problems(files: Files) -> list[str]:
+    """Return for each file why it is refused for itself, or an empty text."""
+    problems = []
+    for file in files:
+        try:
+            check_uploads([file])
+        except ServiceError as error:
+            problems.append(error.message)
+        else:
+            problems.append("")
+    return problems
 
 
 def _kind(file: File[Any]) -> Kind:

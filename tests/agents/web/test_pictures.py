@@ -180,13 +180,13 @@ def test_concurrent_decoding_is_limited(
     (outputs_of(run) / "a.jpg").write_bytes(samples()["small.jpg"])
     monkeypatch.setattr(shown_pictures, "WAIT_SECONDS", 0.05)
     for _ in range(shown_pictures.AT_ONCE):
-        assert shown_pictures._turn.acquire(timeout=1)
+        assert shown_pictures.reading_turn.acquire(timeout=1)
     try:
         answer = olga.get(f"/runs/{run}/pictures/a.jpg")
         assert (answer.status_code, answer["Retry-After"]) == (503, "10")
     finally:
         for _ in range(shown_pictures.AT_ONCE):
-            shown_pictures._turn.release()
+            shown_pictures.reading_turn.release()
     assert pixels_of(olga.get(f"/runs/{run}/pictures/a.jpg")) == (64, 48)
 
 

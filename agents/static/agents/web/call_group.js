@@ -1,25 +1,11 @@
 // Consecutive tool calls, folded into one line such as "Read 6 files, ran 3 commands, 1 failed".
 
 import { element } from "./text.js";
+import { wordsOf } from "./tool_forms.js";
 
 /** Fewer calls in sequence are not grouped. */
 export const LEAST = 3;
 
-// [what the agent did once, and several times], by tool. Other tools are counted as calls.
-const WORDS = new Map(Object.entries({
-  read_file: ["read a file", "read # files"],
-  ls: ["listed a directory", "listed # directories"],
-  glob: ["searched for files", "searched for files # times"],
-  grep: ["searched in files", "searched in files # times"],
-  write_file: ["wrote a file", "wrote # files"],
-  edit_file: ["made an edit", "made # edits"],
-  execute: ["ran a command", "ran # commands"],
-  execute_python: ["ran a program", "ran # programs"],
-  load_skill: ["loaded a skill", "loaded # skills"],
-  write_todos: ["updated the plan", "updated the plan # times"],
-  read_memory: ["read the memory", "read the memory # times"],
-  search_memory: ["searched the memory", "searched the memory # times"],
-}));
 const ACTIVE = new Set(["queued", "running", "waiting"]);
 
 export class CallGroup {
@@ -86,8 +72,8 @@ function inWords(cards) {
   const counts = new Map();
   for (const { tool } of cards) counts.set(tool, (counts.get(tool) ?? 0) + 1);
   const parts = [...counts].map(([tool, count]) => {
-    const [once, several] = WORDS.get(tool) ?? [`called ${tool}`, `called ${tool} # times`];
-    return count === 1 ? once : several.replace("#", count);
+    const [once, several] = wordsOf(tool);
+    return count === 1 ? once : several.replace("#", () => count);
   });
   const text = parts.join(", ");
   return text.charAt(0).toUpperCase() + text.slice(1);

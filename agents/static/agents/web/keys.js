@@ -26,6 +26,7 @@ function focusFirst(selector) {
 }
 
 const MESSAGE = "textarea[name=message]";
+const SENT = `${MESSAGE}, textarea[data-sends]`;
 const keys = {
   g: () => {
     isGoing = true;
@@ -40,11 +41,12 @@ const keys = {
 document.addEventListener("keydown", (event) => {
   if (event.isComposing || help.open || ownHelp?.open) return;
   const isTyping = event.target.matches?.("textarea, select, input:not([type=checkbox]):not([type=radio])");
-  if ((event.ctrlKey || event.metaKey) && event.key === "Enter" && event.target.matches?.(MESSAGE)) {
+  if ((event.ctrlKey || event.metaKey) && event.key === "Enter" && event.target.matches?.(SENT)) {
     event.target.form.requestSubmit();
     return;
   }
   if (event.key === "Escape") {
+    if (event.target.hasAttribute?.("aria-activedescendant")) return; // closes the list of the field
     if (menu.open) {
       menu.open = false;
       menu.querySelector("summary").focus();

@@ -37,6 +37,11 @@ const approvals = new CardList(requests, { csrf, back: "", isListed: false, runU
   changed() {},
 });
 keepTime(requests);
+keepTime(page.querySelector(".run-head"));
+
+// Until the first event: a run that waits for a worker has none.
+const skeleton = document.getElementById("skeleton");
+skeleton.hidden = false;
 
 // Apply events in batches, so that the browser lays out the page only once for each batch.
 let arrived = [];
@@ -51,6 +56,7 @@ function applyArrived() {
   const events = arrived;
   arrived = [];
   for (const event of events) apply(event);
+  skeleton.remove();
   page.dataset.seq = stream.seen.get(runId);
   if (place) showPlace();
   else follow();
@@ -110,6 +116,9 @@ setInterval(() => {
   if (status === "queued" || status === "running") wantSummary();
 }, QUIET_MILLISECONDS);
 
+// A part of the page has changed something, for example the messages that wait.
+page.addEventListener("run-changed", () => wantSummary());
+
 let summaryTimer = null;
 let summaryNumber = 0;
 
@@ -135,6 +144,7 @@ async function loadSummary() {
   showSummary(summary, runId, runsUrl);
   approvals.update({ order: summary.approvals.map(({ id }) => id), cards: summary.approvals });
   showOthers(summary.for_others);
+  page.dispatchEvent(new CustomEvent("run-summary", { detail: summary }));
   document.title = summary.approvals.length ? `● Waiting for you · ${title}` : title;
 }
 

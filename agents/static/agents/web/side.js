@@ -15,10 +15,13 @@ export function showStatus(status) {
   const badge = byId("status");
   badge.dataset.status = status;
   badge.textContent = WORDS[status] ?? visible(status);
-  const cancel = byId("cancel");
-  if (cancel) cancel.hidden = ENDED.has(status);
-  const again = byId("again");
-  if (again) again.hidden = !ENDED.has(status);
+  const isOver = ENDED.has(status);
+  for (const [id, isHidden] of [
+    ["cancel", isOver], ["stop", isOver], ["again", !isOver], ["retry", status !== "failed"],
+  ]) {
+    const shown = byId(id);
+    if (shown) shown.hidden = isHidden;
+  }
 }
 
 /** Show the server's summary, except for the approval requests. */

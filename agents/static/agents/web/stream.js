@@ -90,7 +90,7 @@ export class RunStream {
 const LONG_NUMBER = /\d{16}/;
 
 /** Parse JSON. Integers that a browser would round become strings of their digits. */
-function parse(text) {
+export function parse(text) {
   return LONG_NUMBER.test(text) ? JSON.parse(text, exact) : JSON.parse(text);
 }
 

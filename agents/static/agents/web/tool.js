@@ -5,16 +5,14 @@ import * as types from "./event_types.js";
 import { LongText } from "./long_text.js";
 import { reviewElement } from "./review.js";
 import { element, plain, visible } from "./text.js";
+import { codeOf, formOf, treeOf } from "./tool_forms.js";
+import { jsonTree } from "./tool_forms/json.js";
 
 const BRIEF = 200;
 // Tools whose calls are shown as a diff or a formatted statement instead of their inputs.
 const READ = new Set(document.getElementById("run")?.dataset.readable.split(" "));
 // The marker that agents/events/preview.py writes where it cuts a text.
 const CUT = /\n\[… [\d,]+ bytes cut …\]\n/;
-// The language of a field of a tool's input.
-const LANGUAGES = new Map(Object.entries({
-  "execute command": "bash", "execute_python code": "python", "execute_sql query": "sql",
-}));
 const STATUS = {
   preparing: ["preparing", "queued"],
   called: ["called", "queued"],
@@ -36,6 +34,12 @@ export class ToolCard {
     this.callId = callId;
     this.runUrl = runUrl;
     this.isReadable = READ.has(tool);
+    this.form = formOf(tool);
+    this.context = {
+      tool, runUrl, code: codeOf(tool), input: null,
+      /** The nodes of further fields of an input or an output. */
+      others: (fields) => Object.entries(fields).flatMap(([name, value]) => fieldOf(name, value)),
+    };
     this.isCut = false;
     this.tool = visible(tool);
     this.isCalled = false;
@@ -48,6 +52,10 @@ export class ToolCard {
     this.outputLabel = element("div", { class: "label", hidden: "" }, "Output");
     this.output = element("pre", { hidden: "", tabindex: "0" });
     this.outputText = new LongText(this.output);
+    // The output in the form of its tool, and a button that shows it as text.
+    this.shaped = element("div", { class: "shaped", hidden: "" });
+    this.asText = element("button", { type: "button", class: "link as-text", hidden: "" }, "Show as text");
+    this.asText.addEventListener("click", () => this.showShaped(this.shaped.hidden));
     this.whole = element("button", { type: "button", class: "more", hidden: "" }, "Show full input and output");
     this.whole.addEventListener("click", () => this.loadWhole(true));
     this.network = element("div");
@@ -55,10 +63,10 @@ export class ToolCard {
       "details",
       { class: "fold" },
       element("summary", {}, element("span", { class: "name" }, this.tool), this.brief, this.status),
-      element("div", { class: "inside" }, this.input, this.outputLabel, element("div", {}, this.output), this.whole, this.network),
+      element("div", { class: "inside" }, this.input, this.outputLabel, this.shaped, element("div", {}, this.output), this.asText, this.whole, this.network),
     );
     this.root.addEventListener("toggle", () => {
-      if (this.root.open && this.isReadable && this.isCalled) this.loadWhole(false);
+      this.loadIfOpen();
     });
     this.setStatus("preparing");
   }
@@ -100,6 +108,13 @@ export class ToolCard {
     }
   }
 
+  /** Load what the form of the tool needs, when a reader has opened the call. */
+  loadIfOpen() {
+    if (!this.root.open || !this.isCalled || this.isRefused) return;
+    if (this.isCut && this.hasResult && this.form.isWhole) this.loadWhole(true);
+    else if (this.isReadable) this.loadWhole(false);
+  }
+
   setStatus(name) {
     const [word, colour] = STATUS[name] ?? [visible(name), "cancelled"];
     this.status.textContent = word;
@@ -122,8 +137,10 @@ export class ToolCard {
     const fields = input !== null && typeof input === "object" && !Array.isArray(input)
       ? Object.entries(input)
       : [["input", input]];
-    this.input.replaceChildren(...fields.flatMap(([name, value]) => labelled(
-      name, plain(value), LANGUAGES.get(`${this.tool} ${name}`),
+    this.context.input = input;
+    const [codeField, language] = this.context.code;
+    this.input.replaceChildren(...(this.form.input?.(input, this.context) ?? fields.flatMap(
+      ([name, value]) => fieldOf(name, value, name === codeField ? language : ""),
     )));
     const brief = fields.map(([, value]) => inShort(value));
     if (fields.some(([, value]) => CUT.test(plain(value)))) this.cut();
@@ -141,6 +158,7 @@ export class ToolCard {
 
   /** Append a part of the output. */
   streamOutput(text) {
+    this.showShaped(false);
     this.outputLabel.hidden = this.output.hidden = false;
     this.outputText.append(text);
   }
@@ -150,7 +168,20 @@ export class ToolCard {
     this.outputLabel.hidden = this.output.hidden = false;
     const text = plain(output);
     this.outputText.set(text);
+    this.isCut = false;
     if (CUT.test(text)) this.cut();
+    const nodes = this.form.output?.(text, this.context) ?? treeOf(text);
+    this.shaped.replaceChildren(...(nodes ?? []));
+    this.asText.hidden = nodes === null;
+    this.showShaped(nodes !== null);
+    this.loadIfOpen();
+  }
+
+  /** Show the output in the form of its tool, or as text. */
+  showShaped(isShaped) {
+    this.shaped.hidden = !isShaped;
+    this.output.parentElement.hidden = isShaped;
+    this.asText.textContent = isShaped ? "Show as text" : "Show formatted";
   }
 
   cut() {
@@ -170,6 +201,7 @@ export class ToolCard {
       call = await response.json();
     } catch (error) {
       console.warn("the call could not be loaded", error);
+      this.isRefused = true;
       this.whole.textContent = "The call could not be loaded. You may not have permission to see it.";
       return;
     }
@@ -179,6 +211,8 @@ export class ToolCard {
       this.whole.disabled = false;
       return;
     }
+    // Once: a whole text can contain the marker of a cut itself.
+    this.isRefused = all;
     if (all && call.output) this.setOutput(call.output);
     this.whole.hidden = !call.is_cut;
     this.whole.textContent = "The rest is too long to show here.";
@@ -193,6 +227,14 @@ function inShort(value) {
     return `${done} of ${value.length} done`;
   }
   return JSON.stringify(value);
+}
+
+/** Return a label and the value of a field: a text, or a tree that folds. */
+function fieldOf(name, value, language = "") {
+  const isTree = value !== null && typeof value === "object" && Object.keys(value).length > 0;
+  return isTree
+    ? [element("div", { class: "label" }, visible(name)), jsonTree(value)]
+    : labelled(name, plain(value), language);
 }
 
 /** Return a label and a block of text, with colours if it is code in a known language. */

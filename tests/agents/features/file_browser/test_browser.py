@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.test import Client
+from django.conf import settings
+from django.test import Client, override_settings
 
 from agents.features.file_browser import archive
 from agents.features.file_browser.previews import Table, sorted_rows
@@ -19,6 +20,7 @@ from agents.settings import DataSettings
 from tests.agents.web.conftest import SignIn, run, sign_in
 from tests.agents.web.test_downloads import body_of
 from tests.support import site_writer
+from tests.support.documents import reading_documents, samples
 
 __all__ = ["run", "sign_in"]
 
@@ -179,3 +181,34 @@ def test_files_belong_to_the_owner_alone(
 def test_a_conversation_without_files_says_so(run: str, olga: Client) -> None:
     assert "No files yet." in show(olga, run)
     assert StateFile.objects.count() == 0
+
+
+@pytest.mark.bubblewrap
+def test_a_document_is_shown_as_its_text(run: str, olga: Client) -> None:
+    with reading_documents():
+        for name in ("page.pdf", "prices.xlsx"):
+            put_output(run, name, samples()[name])
+        page = show(olga, run, "/sandbox/outputs/page.pdf")
+        assert "without its layout" in page
+        assert "Hello page" in page
+        assert "a|b" in show(olga, run, "/sandbox/outputs/prices.xlsx").replace("\\", "")
+        put_output(run, "bad.pdf", b"%PDF-1.7 <script>alert(1)</script>")
+        page = show(olga, run, "/sandbox/outputs/bad.pdf")
+        assert "it is damaged" in page
+        assert "<script>alert" not in page
+
+
+def test_a_document_that_cannot_be_read_here_is_a_download(
+    run: str, files: Path, olga: Client
+) -> None:
+    (files / "a.pdf").write_bytes(b"%PDF-1.7")
+    with override_settings(VEL={**settings.VEL, "DOCUMENTS_TOOLBOX": ""}):
+        page = show(olga, run, f"{WORKSPACE}/a.pdf")
+    assert "cannot be shown" in page
+    assert f"/runs/{run}/browse/file/" in page
+
+
+def put_output(run: str, name: str, data: bytes) -> None:
+    root = DataSettings.now().workspaces / site_writer.run(run)["thread"] / "outputs"
+    root.mkdir(parents=True, exist_ok=True)
+    (root / name).write_bytes(data)
