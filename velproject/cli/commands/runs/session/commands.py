@@ -17,12 +17,13 @@ from agents.kernel.features import collect
 from agents.middleware.registry import toolset_for
 from agents.models import Agent, Run, WorkspaceSnapshot
 from agents.selectors.queue import pending_for
-from agents.selectors.visible import agents_for, counted_runs_for, runs_for, threads_for
+from agents.selectors.visible import agents_for, counted_runs_for, runs_for
 from agents.services.agent_definitions.actions import build_spec, default_model, default_provider
 from agents.services.errors import NotFound
 from agents.services.files.restoring import restore_workspace
 from velproject.cli.commands.runs.option_checks import check_options, unknown_agent
 from velproject.cli.commands.runs.option_values import PROVIDERS
+from velproject.cli.commands.runs.session.resuming import newest_threads
 from velproject.cli.commands.runs.session.state import InteractiveSession
 from velproject.cli.commands.runs.task_flags import AgentOptions
 
@@ -116,7 +117,7 @@ def _agent(session: InteractiveSession, rest: str) -> None:
 
 
 def _resume(session: InteractiveSession, rest: str) -> None:
-    rows = list(threads_for(session.owner).order_by("-created_at")[:SHOWN_SESSIONS])
+    rows = list(newest_threads(session.owner)[:SHOWN_SESSIONS])
     if not rest:
         if not rows:
             raise CliError("There are no sessions yet.")

@@ -19,6 +19,7 @@ from agents.settings import DataSettings
 from velproject.cli.commands.runs.conversation import Conversation
 from velproject.cli.commands.runs.follow import STOPPED
 from velproject.cli.commands.runs.session import commands
+from velproject.cli.commands.runs.session.capable import is_capable
 from velproject.cli.commands.runs.session.state import InteractiveSession
 
 if TYPE_CHECKING:
@@ -39,16 +40,6 @@ NEXT_STEPS = (
 def hold(conversation: Conversation) -> int:
     """Hold a session. Return the exit code of its last task."""
     return _Loop(conversation).hold()
-
-
-def is_capable() -> bool:
-    """Return whether the terminal can edit lines and show colors, and the person wants them."""
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    return (
-        all(stream.isatty() for stream in streams)
-        and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
-        and not os.environ.get("NO_COLOR")
-    )
 
 
 class _Loop:
