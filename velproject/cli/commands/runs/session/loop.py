@@ -27,11 +27,14 @@ if TYPE_CHECKING:
 
 with lazy_modules:
     from velproject.cli.commands.runs.session import (
+        escape,
+        pasted,
         prompt,  # 0.1 s, which only terminals need
         screen,
     )
 
 GREETING = "Type a task for the agent. `exit` ends the session, `clear` starts a new one."
+KEYS = "Esc cancels a task while it runs. /help lists the commands."
 NEXT_STEPS = (
     "Type `resume` to decide, `cancel` to cancel the run, or `clear` to start a new session."
 )
@@ -60,6 +63,8 @@ class _Loop:
         if driver.interactive:
             self._prepare()
             driver.display.note(GREETING)
+            if self._prompt is not None:
+                driver.display.note(KEYS)
         last = OK
         while not self._state.has_ended and (line := self._read()) is not None:
             if (text := line.strip()) == "":
@@ -86,6 +91,7 @@ class _Loop:
             status=lambda: commands.status(self._state),
             warn=lambda text: self._driver.display.note(text, "yellow"),
         )
+        self._driver.keys = escape.EscapeKey(self._prompt.input)
 
     def _take(self, text: str, last: int) -> int:
         """Carry out one line. Return the exit code of the last task."""
@@ -101,10 +107,20 @@ class _Loop:
                 if not text.startswith("//"):
                     self._explained(commands.run, self._state, text)
                     return last
-                return self._explained(self._conversation.say, text[1:])
+                return self._explained(self._say, text[1:])
             case _:
-                return self._explained(self._conversation.say, text)
+                return self._explained(self._say, text)
         return last
+
+    def _say(self, text: str) -> int:
+        """Run a task, with the pasted files whose marks are in its text. Return the exit code."""
+        if self._prompt is None:
+            return self._conversation.say(text)
+        pastes = self._prompt.pastes
+        with pasted.files(pastes.found(text)) as files:
+            code = self._conversation.say(text, files)
+        pastes.forget()
+        return code
 
     def _go_on(self, step: str, run: Run) -> int:
         """Carry out `resume` or `cancel` for the waiting run. Return the exit code."""

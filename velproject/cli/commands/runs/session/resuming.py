@@ -44,7 +44,7 @@ def chosen_thread(owner: User, wanted: str | None, directory: str) -> Thread:
         directory: The value of --workspace, or an empty text. Only its threads count then.
 
     Raises:
-        CliError: There is no such thread of this person, or nobody can choose.
+        CliError: This person has no such thread, or cannot choose here.
     """
     rows = newest_threads(owner).select_related("agent")
     if directory:
@@ -93,7 +93,7 @@ def _with_id(owner: User, wanted: str) -> Thread:
 
 
 def _picked(rows: list[Thread], where: str) -> Thread:
-    """Let the person choose. Raises `CliError` if there is nothing, or nobody, to choose."""
+    """Let the person choose. Raises `CliError` without rows or a terminal."""
     if not rows:
         raise CliError(f"You have no session{where} to continue. Start one: vel TASK")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
