@@ -12,10 +12,11 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from string import punctuation
+from typing import ClassVar
 
 from markdown_it import MarkdownIt
-from rich.console import Console
-from rich.markdown import Markdown
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Heading, Markdown, MarkdownElement
 from rich.segment import Segment
 from rich.text import Text
 
@@ -32,8 +33,21 @@ _HIDING = ("link", "image", "autolink", "entity", "html_inline", "html_block", "
 """Rules of Markdown that hide a part of the source."""
 
 
+class _Heading(Heading):
+    """A heading at the left, as the other text."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        yield self.text
+
+
 class _Faithful(Markdown):
     """Markdown without forms that hide text."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _Heading,
+    }
 
     def __init__(self, text: str) -> None:
         super().__init__("", code_theme="ansi_dark", hyperlinks=False)
@@ -126,6 +140,8 @@ def block_lines(text: str, console: Console) -> list[list[Segment]]:
     lines = [_stripped(line) for line in lines]
     while lines and not lines[0]:
         lines.pop(0)
+    while lines and not lines[-1]:
+        lines.pop()
     return [*lines, []]
 
 
