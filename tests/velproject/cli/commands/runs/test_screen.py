@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 
 import pytest
 from rich.console import Console
@@ -206,3 +207,36 @@ def test_an_edit_shows_its_colored_difference_before_the_approval(vel: Vel) -> N
     terminal.expect("tokens in")
     terminal.expect(READY)
     assert "\x1b]0;title" not in leave(terminal)
+
+
+def test_a_closed_terminal_during_a_turn_cancels_it(vel: Vel) -> None:
+    terminal = Terminal(vel, *vel.script(say("Late", delay=600)))
+    terminal.expect(READY)
+    terminal.type("go\r")
+    terminal.expect("thinking")
+    terminal.hang_up()
+    assert terminal.finish() == 129
+    assert [row["status"] for row in vel.runs()] == ["cancelled"]
+
+
+def test_ctrl_c_during_a_turn_cancels_it_and_the_session_continues(vel: Vel) -> None:
+    terminal = Terminal(vel, *vel.script(say("Late", delay=600)))
+    terminal.expect(READY)
+    terminal.type("go\r")
+    terminal.expect("thinking")
+    terminal.type("\x03")
+    terminal.expect("Cancelled")
+    terminal.expect(READY)
+    terminal.type("\x04")
+    assert terminal.finish() == 130
+    assert [row["status"] for row in vel.runs()] == ["cancelled"]
+
+
+def test_sigterm_during_a_turn_cancels_it_and_ends_the_session(vel: Vel) -> None:
+    terminal = Terminal(vel, *vel.script(say("Late", delay=600)))
+    terminal.expect(READY)
+    terminal.type("go\r")
+    terminal.expect("thinking")
+    terminal.signal(signal.SIGTERM)
+    assert terminal.finish() == 143
+    assert [row["status"] for row in vel.runs()] == ["cancelled"]

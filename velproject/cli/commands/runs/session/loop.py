@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.doors.cli.boot import again
-from agents.doors.cli.errors import FAILED, INTERRUPTED, OK, WAITING, CliError
+from agents.doors.cli.errors import FAILED, HUNG_UP, INTERRUPTED, OK, TERMINATED, WAITING, CliError
 from agents.doors.cli.prompting import interruptible
 from agents.kernel.lazy_modules import lazy_modules
 from agents.models import Run
@@ -70,6 +70,8 @@ class _Loop:
             if (text := line.strip()) == "":
                 continue
             last = self._take(text, last)
+            if last in (HUNG_UP, TERMINATED):
+                break
             if last == WAITING and not driver.interactive:
                 break
             if conversation.waiting is not None and not self._state.has_ended:
