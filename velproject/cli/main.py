@@ -9,9 +9,10 @@ import sys
 import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 import click
+from click.shell_completion import CompletionItem
 
 from agents.doors.cli.errors import FAILED, INTERRUPTED, USAGE, Signalled, explain
 from agents.doors.cli.terminal import use_tolerant_streams, visible
@@ -42,6 +43,28 @@ class TaskOrCommand(LazyGroup):
 
     Its help also shows the options of a task.
     """
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Return the context. For completion in a shell, options alone belong to a task."""
+        if extra.get("resilient_parsing") and args and args[0].startswith("-"):
+            args = ["run", *args]
+        return super().make_context(info_name, args, parent, **extra)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        found = super().shell_complete(ctx, incomplete)
+        if not incomplete.startswith("-"):
+            return found
+        run = self.load("run")
+        with click.Context(run, info_name="run", parent=ctx) as run_ctx:
+            own = {item.value for item in found}
+            more = run.shell_complete(run_ctx, incomplete)
+            return [*found, *(item for item in more if item.value not in own)]
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("vel", "[OPTIONS] [TASK | -]", prefix="Usage: ")

@@ -36,7 +36,15 @@ from agents.features.compaction.opening import (
     opening_text,
 )
 from agents.features.compaction.options import ContextOptions
-from agents.features.compaction.plan import Plan, Room, make_plan, place_after, room_beside
+from agents.features.compaction.plan import (
+    Plan,
+    Room,
+    make_plan,
+    place_after,
+    room_beside,
+    summary_of_all,
+)
+from agents.features.compaction.requests import take_request
 from agents.features.compaction.result_files import keep_text, message_place
 from agents.features.compaction.summary import Summary, summarize
 from agents.kernel.middleware import LoadContext, ModelHandler, ModelRequest, RunContext
@@ -139,6 +147,8 @@ class CompactionMiddleware(Middleware):
     ) -> Reply:
         if request.purpose == "side":
             return await handler(request)
+        if take_request(run.row.thread_id):
+            await _compact(run, request, 0, whole=True, is_requested=True)
         if run.prompt_tokens > _threshold(run):
             await make_room(run, request)
         overflows = 0
@@ -207,9 +217,16 @@ def _hopeless(run: RunContext, reason: str) -> ProviderError:
 
 
 async def _compact(
-    run: RunContext, request: ModelRequest, hardness: int, *, whole: bool
+    run: RunContext,
+    request: ModelRequest,
+    hardness: int,
+    *,
+    whole: bool,
+    is_requested: bool = False,
 ) -> tuple[bool, int]:
     """Store a shorter form. With `whole`, the newest message stays as it is, if it fits.
+
+    If a person has requested it, a summary replaces all turns, also of a short conversation.
 
     Returns whether it did, and the tokens that the prompt should have at most.
     """
@@ -230,7 +247,8 @@ async def _compact(
         raise _hopeless(run, f"its prompt and tools alone have about {room.fixed:,} tokens")
     previous = material.previous
     opening = estimate_tokens(previous.opening) if previous else 0
-    plan = await run.in_thread(make_plan, material.turns, room, opening)
+    make = summary_of_all if is_requested else make_plan
+    plan = await run.in_thread(make, material.turns, room, opening)
     row = await _row_that_cuts(run, material, plan)
     if plan.summarizes or (previous and hardness):
         await _leave_out(run, material, plan, room, row)

@@ -111,6 +111,12 @@ def make_plan(turns: Sequence[Said], room: Room, opening: int) -> Plan:
     )
 
 
+def summary_of_all(turns: Sequence[Said], room: Room, opening: int) -> Plan:
+    """Plan a summary that replaces all `turns`, also if they fit."""
+    plan = make_plan(turns, room, opening)
+    return replace(plan, kept=0, kept_tokens=0, clipped=0, summarizes=bool(turns))
+
+
 def _recent(turns: Sequence[Said], budget: int, room: Room) -> tuple[int, int, int, int]:
     """Return how many of the last turns fit into `budget` tokens.
 

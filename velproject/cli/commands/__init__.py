@@ -16,6 +16,7 @@ TABLE: Table = {
         "user": "Create accounts for the web pages and the API.",
     },
     _HERE + "agents": {"agents": "Create, list, export, import, archive and erase agents."},
+    _HERE + "completion": {"completion": "Print a script that completes `vel` in a shell."},
     _HERE + "demo": {"demo": "Run the demo: a real analysis. Needs no key."},
     _HERE + "features": {"features": "List features, or remove the tables of one."},
     _HERE + "machines": {

@@ -34,9 +34,12 @@ class Conversation:
         self.waiting: Run | None = None
         """The last run, if it waits for a decision."""
 
-    def say(self, message: str) -> int:
-        """Run one task in the current thread, or in a new one. Return the exit code of its run."""
-        started = self._start(replace(self.request, message=message))
+    def say(self, message: str, files: Sequence[Path] = ()) -> int:
+        """Run one task in the current thread, or in a new one. Return the exit code of its run.
+
+        `files` belong to this task, as the uploads of the command line belong to the first one.
+        """
+        started = self._start(replace(self.request, message=message), files)
         self._uploads = ()  # the first task has sent the files
         if self.request.key is None:
             self.request = replace(self.request, thread=started.thread_id)
@@ -55,10 +58,10 @@ class Conversation:
         found = runs_for(self.driver.owner).filter(**of_session, status__in=ACTIVE_RUNS)
         return found.filter(parent=None).first()
 
-    def _start(self, request: RunRequest) -> Run:
+    def _start(self, request: RunRequest, files: Sequence[Path]) -> Run:
         try:
-            with opened_uploads(self._uploads) as files:
-                return start_run(request, self.options, self.driver.owner, files)
+            with opened_uploads([*self._uploads, *files]) as opened:
+                return start_run(request, self.options, self.driver.owner, opened)
         except Conflict as error:
             run = self.active_run() if error.code == "thread_busy" else None
             if run is None:

@@ -148,7 +148,7 @@ class Display:
 
     def _on_tool_called(self, data: dict[str, Any]) -> None:
         self._tools[data["call_id"]] = data["tool"]
-        given = "" if data["tool"] in _QUIET_TOOLS else short_input(data["input"])
+        given = "" if data["tool"] in QUIET_TOOLS else short_input(data["input"])
         self.note(f"• {data['tool']}  {given}".rstrip(), "bold cyan")
 
     def _on_tool_rejected(self, data: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ class Display:
         self._busy(f"{name}: {one_line(last, 60)}" if last else name)
 
     def _on_tool_completed(self, data: dict[str, Any]) -> None:
-        if self._tools.get(data["call_id"]) not in _QUIET_TOOLS:
+        if self._tools.get(data["call_id"]) not in QUIET_TOOLS:
             for line in short_output(str(data["output"])):
                 self.note(f"  {line}")
         self._busy("thinking")
@@ -298,5 +298,5 @@ _SHOWN: dict[str, Callable[[Display, dict[str, Any]], None]] = {
 _SHOWN.update(
     (kind, show) for _, (kind, show) in collect("event_lines", "EVENT_LINES", skip_broken=True)
 )
-_QUIET_TOOLS = {tool for _, tool in collect("event_lines", "QUIET_TOOLS", skip_broken=True)}
+QUIET_TOOLS = {tool for _, tool in collect("event_lines", "QUIET_TOOLS", skip_broken=True)}
 """Tools with special events. Their input and result are not printed."""

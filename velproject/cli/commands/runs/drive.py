@@ -43,7 +43,7 @@ from agents.settings import DataSettings
 from agents.states import ApprovalStatus, RunStatus
 from sandbox.directories.reopening import open_directory
 from velproject.cli.commands.runs.display import Display
-from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Watch, leave_at_once
+from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Keys, Watch, leave_at_once
 from velproject.cli.commands.runs.tree_display import TreeDisplay
 
 with lazy_modules:
@@ -69,6 +69,8 @@ class Driver:
         self.stand_in = stand_in
         self.as_json = as_json
         self.display = Display(live=not as_json)
+        self.keys: Keys | None = None
+        """Watches the keys that cancel a run, in a session at a terminal."""
         self.interactive = sys.stdin.isatty() and not as_json
         self.worker = Worker(
             executor=own_executor(),
@@ -103,6 +105,7 @@ class Driver:
             self._show,
             self.owner.username,
             lambda: self._has_question(family) or family.is_stuck(),
+            self.keys,
         )
         try:
             return self._drive(run, family, watch, adopt)
@@ -220,6 +223,8 @@ class Driver:
                     self._left.add(request.pk)
                 continue
             answers = pending_responses(request, self.owner)
+            if self.keys is not None:
+                self.keys.forget()
             answer = asking.ask(request, answers, self.display.notes)
             if answer is None and answers.offered:
                 self._left |= {row.pk for row in family.pending_requests(self.owner)}

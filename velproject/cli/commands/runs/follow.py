@@ -8,8 +8,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
-from typing import Any, NoReturn
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from typing import Any, NoReturn, Protocol
 
 from django.db import DatabaseError, connection
 
@@ -34,6 +34,16 @@ _STOPS = (RunSuspended.type, *RUN_ENDS)
 Show = Callable[[dict[str, Any]], None]
 
 
+class Keys(Protocol):
+    """The keys of a person during a run, in a session at a terminal."""
+
+    def watched(self, pressed: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `pressed` in the running loop when the person wants to cancel the run."""
+
+    def forget(self) -> None:
+        """Drop the keys that wait for the prompt, because a question comes."""
+
+
 class Watch:
     """Shows the events of one run until it ends, also after pauses.
 
@@ -47,6 +57,7 @@ class Watch:
         show: Show,
         by: str | None,
         must_pause: Callable[[], bool],
+        keys: Keys | None = None,
     ) -> None:
         """Prepare to show a run.
 
@@ -55,12 +66,14 @@ class Watch:
             by: The person who cancels the run on a signal. With None, a signal only stops watching.
             must_pause: Called in a thread after a subagent has stopped; returns whether a person
                 has to act.
+            keys: Watches the keys with which a person cancels the run.
         """
         self._run_id = run_id
         self._positions = dict(positions)
         self._show = show
         self._by = by
         self._must_pause = must_pause
+        self._keys = keys
         self._wish: asyncio.Future[int] | None = None
         self._failing_since: float | None = None
 
@@ -98,8 +111,14 @@ class Watch:
             signal.SIGTERM: TERMINATED,
             signal.SIGHUP: HUNG_UP,
         }
+        keys = (
+            self._keys.watched(lambda: _wish_once(wish))
+            if self._keys is not None
+            else nullcontext()
+        )
         async with handling(codes, lambda number: _wish(wish, codes[number])):
-            code = await self._until_pause(wish)
+            with keys:
+                code = await self._until_pause(wish)
         if code is None and wish.done() and wish.exception() is None:
             # The signal came when the run had just ended or paused.
             if self._by is not None:
@@ -168,6 +187,11 @@ def _wish(wish: asyncio.Future[int], code: int) -> None:
     if wish.done():
         leave_at_once(code)
     wish.set_result(code)
+
+
+def _wish_once(wish: asyncio.Future[int]) -> None:
+    if not wish.done():
+        wish.set_result(INTERRUPTED)
 
 
 def _give_up(wish: asyncio.Future[int], error: DatabaseError) -> None:

@@ -111,6 +111,25 @@ def read_fallbacks(
     return tuple(found)
 
 
+def _check_going_on(goes_on: Sequence[str], **given: Any) -> None:
+    """Raise `click.UsageError` for options that a continued session does not take."""
+    if len(goes_on) > 1:
+        raise click.UsageError("--continue and --resume cannot be combined: use one of them.")
+    names = {"rules": "--allow-write and --protect"}
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(
+                f"{names.get(name, f'--{name}')} cannot be combined with {goes_on[0]}: the session "
+                "keeps its own."
+            )
+
+
+def agent_flags(flags: Mapping[str, Any], databases: Sequence[object]) -> list[str]:
+    """Return the given options that are settings of an agent."""
+    given = [name for name in _OF_THE_AGENT if flags[name]] + ["database"] * bool(databases)
+    return ["--" + name.replace("_", "-") for name in given]
+
+
 def check_together(
     flags: Mapping[str, Any],
     *,
@@ -121,16 +140,23 @@ def check_together(
     rules: Sequence[str],
     skills: Sequence[Path],
     uploads: Sequence[Path],
+    context: Mapping[str, str],
+    goes_on: Sequence[str] = (),
 ) -> None:
     """Raise `click.UsageError` for options that contradict each other, and for missing files.
 
-    A session id with a wrong length is also an error.
+    A session id with a wrong length is also an error. `goes_on` has `--continue` and `--resume`, if
+    they were given.
     """
-    given = [name for name in _OF_THE_AGENT if flags[name]] + ["database"] * bool(databases)
+    if goes_on:
+        _check_going_on(
+            goes_on,
+            agent=agent, session=session, rules=rules, skills=skills, context=context,
+        )  # fmt: skip
+    given = agent_flags(flags, databases)
     if agent is not None and given:
-        names = ", ".join("--" + name.replace("_", "-") for name in given)
         raise click.UsageError(
-            f"{names} cannot be combined with --agent, which has its own settings."
+            f"{', '.join(given)} cannot be combined with --agent, which has its own settings."
         )
     if flags["toolbox"] and flags["no_sandbox"]:
         raise click.UsageError("--toolbox needs the sandbox: remove it, or remove --no-sandbox.")

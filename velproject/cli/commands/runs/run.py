@@ -15,6 +15,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from velproject.cli.commands.runs.option_values import (
     PROVIDERS,
     Dollars,
+    agent_flags,
     check_together,
     read_context,
     read_databases,
@@ -24,7 +25,10 @@ from velproject.cli.commands.runs.option_values import (
 
 with lazy_modules:
     from agents.doors.cli import prompting  # only a task from standard input needs it
-    from velproject.cli.commands.runs.session import loop  # only a session without a task needs it
+    from velproject.cli.commands.runs.session import (
+        loop,  # only a session without a task needs it
+        resuming,
+    )
 
 with late_imports:
     from agents.doors.cli.local_user import local_user
@@ -130,6 +134,19 @@ TASK_BYTES = 10_000_000
     help="File to send with the task, read-only; repeat for several.",
 )
 @click.option("--session", metavar="KEY", help="Continue or start the session with this name.")
+@click.option(
+    "--continue",
+    "goes_on",
+    is_flag=True,
+    help="Continue your newest session, if possible one of this directory.",
+)
+@click.option(
+    "--resume",
+    metavar="[ID]",
+    is_flag=False,
+    flag_value="",
+    help="Continue the session, or the session of the run, with this id. Without: a list.",
+)
 @persist_option
 @click.option("--max-turns", type=click.IntRange(1, 100_000), help="Maximum model calls.")
 @click.option("--max-cost", type=Dollars(), help="Maximum cost in US dollars.")
@@ -157,6 +174,8 @@ def run(
     skills: tuple[Path, ...],
     uploads: tuple[Path, ...],
     session: str | None,
+    goes_on: bool,
+    resume: str | None,
     agent: str | None,
     databases: tuple[tuple[str, str], ...],
     output_schema: dict[str, Any] | None,
@@ -167,7 +186,8 @@ def run(
     """Give an agent a task. Without TASK, start a session in which you type several tasks."""
     check_together(
         flags, agent=agent, databases=databases, workspace=workspace, session=session,
-        rules=(*allow_write, *protect), skills=skills, uploads=uploads,
+        rules=(*allow_write, *protect), skills=skills, uploads=uploads, context=context,
+        goes_on=["--continue"] * goes_on + ["--resume"] * (resume is not None),
     )  # fmt: skip
     if task == "-":
         with prompting.interruptible():
@@ -181,18 +201,25 @@ def run(
         options = cast("AgentOptions", flags)
         owner = local_user()
         workspace_path = str(workspace_directory(workspace)) if workspace is not None else ""
+        thread = None
+        if goes_on or resume is not None:
+            thread = resuming.chosen_thread(owner, resume, workspace_path)
+            agent = resuming.agent_of(thread, owner, agent_flags(flags, databases))
         rules = None
-        if workspace is not None or allow_write or protect:
+        if thread is not None:
+            workspace_path = ""  # the session keeps its directory and its rules
+        elif workspace is not None or allow_write or protect:
             rules = file_rules(allow_write, protect)
         directories = skill_directories(skills, workspace_path, rules)
-        if not skills and agent is None:
+        if not skills and agent is None and thread is None:
             directories = default_skill_directories(
                 owner, session, workspace_path, rules, accept_findings=flags["accept_findings"]
             )
         if agent is None:
             check_options(options)
             if not flags["no_instructions"]:
-                place = Path(workspace_path) if workspace is not None else Path.cwd()
+                own = thread.workspace_path if thread is not None else workspace_path
+                place = Path(own) if own else Path.cwd()
                 accepted = flags["accept_findings"]
                 options["instructions"] = instructions_of(place, accept_findings=accepted)
             warn_without_sandbox(options)
@@ -202,6 +229,7 @@ def run(
         request = RunRequest(
             agent=agent or agent_slug(owner),
             message="",
+            thread=thread.pk if thread is not None else None,
             key=session,
             executor=driver.worker.executor,
             source="cli",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import stat
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
-from tests.velproject.command import Terminal, Vel, say
+from tests.velproject.command import ROOT, Terminal, Vel, say
+from velproject.cli.commands.runs.session.pasted import picture_at
 from velproject.cli.commands.runs.session.prompt import files_below
 
 READY = "\x1b[?2004h"
@@ -150,3 +154,79 @@ def test_a_simple_terminal_gets_a_plain_prompt(vel: Vel) -> None:
         assert "\x1b[?2004h" not in terminal.shown
         terminal.type("\x04")
         assert terminal.finish() == 0
+
+
+def paste(text: str) -> str:
+    return f"\x1b[200~{text}\x1b[201~"
+
+
+def test_a_long_paste_and_the_path_of_a_picture_become_files_of_the_task(vel: Vel) -> None:
+    picture = vel.data / "a picture.png"
+    shutil.copy(ROOT / "docs" / "pictures" / "run.png", picture)
+    lines = "\n".join(f"line {number} \x1b]0;title\x07" for number in range(50))
+    terminal = prompted(vel)
+    terminal.type(f"read {paste(lines)} and {paste(repr(str(picture)))}\r")
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    leave(terminal)
+    (message,) = messages(vel)
+    assert re.search(
+        r"read \[pasted-\w{4}-1\.txt, 50 lines\] and \[picture 2: a picture\.png\]", str(message)
+    )
+    assert vel.count("agents_upload") == 2
+    (text,) = vel.data.rglob("pasted-*.txt")
+    assert text.read_text() == lines.replace("\x1b", "\\x1b").replace("\x07", "\\x07")
+    assert "\x1b]0;title" not in terminal.shown
+
+
+def test_a_paste_is_not_sent_once_its_mark_is_removed(vel: Vel) -> None:
+    terminal = prompted(vel)
+    terminal.type(paste("x" * 3000) + "\x15" + "short\r")
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    leave(terminal)
+    assert messages(vel) == [told("short")]
+    assert vel.count("agents_upload") == 0
+
+
+def test_only_the_whole_path_of_an_existing_picture_is_one(tmp_path: Path) -> None:
+    picture = tmp_path / "a b.PNG"
+    picture.touch()
+    (tmp_path / "key.pem").touch()
+    quoted = str(picture).replace(" ", "\\ ")
+    for text in (str(picture), f"'{picture}'", quoted, f"file://{quote(str(picture))}\n"):
+        assert picture_at(text) == picture
+    for text in (
+        "a.png",
+        f"see '{picture}'",
+        f"{tmp_path}/no.png",
+        f"{tmp_path}/key.pem",
+        "/\0.png",
+    ):
+        assert picture_at(text) is None
+    assert picture_at("/" + "x" * 4000 + ".png") is None
+
+
+def test_a_long_history_loses_its_oldest_lines(vel: Vel) -> None:
+    history = vel.data / f"terminal-history-{os.geteuid()}"
+    history.write_text("".join(f"\n# 2026-01-01\n+line {number}\n" for number in range(50_000)))
+    terminal = prompted(vel)
+    terminal.type("/cost\r")
+    terminal.expect("This session")
+    terminal.expect(READY)
+    leave(terminal)
+    kept = history.read_text()
+    assert 400_000 < len(kept) < 510_000
+    assert kept.startswith("\n# 2026-01-01\n+line ")
+    assert "+line 49999\n" in kept
+    assert kept.endswith("+/cost\n")
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    assert len([*vel.data.glob("terminal-history-*")]) == 1
+
+
+def test_the_status_line_shows_the_used_part_of_the_context(vel: Vel) -> None:
+    terminal = prompted(vel)
+    terminal.type("go\r")
+    terminal.expect("tokens in")
+    terminal.expect("context 1% of 200,000")
+    leave(terminal)

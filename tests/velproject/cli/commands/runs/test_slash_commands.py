@@ -112,3 +112,25 @@ def test_a_session_with_an_agent_cannot_resume_one_of_the_command_line(vel: Vel)
     terminal.expect("Start `vel` without --agent")
     terminal.type("exit\n")
     terminal.finish()
+
+
+def test_compact_shortens_the_session_once_before_the_next_task(vel: Vel) -> None:
+    terminal = prompted(vel, "--provider", "scripted", "--model", "echo")
+    terminal.type("/compact\n")
+    terminal.expect("has no task yet")
+    terminal.type("the first task\n")
+    terminal.expect("tokens in")
+    terminal.expect("> ")
+    terminal.type("/compact\n")
+    terminal.expect("starts with a summary")
+    for task in ("the second task", "the third task"):
+        terminal.type(f"{task}\n")
+        terminal.expect("tokens in")
+        terminal.expect("> ")
+    terminal.type("exit\n")
+    assert terminal.finish() == 0
+    assert terminal.shown.count("earlier turns were summarized") == 1
+    (row,) = vel.stored("SELECT opening, until_run FROM agents_compaction")
+    assert "the first task" in str(row["opening"])
+    assert row["until_run"] == 2
+    assert "the second task" not in str(row["opening"])

@@ -15,17 +15,22 @@ from agents.doors.cli.slash_commands import Session, SlashCommand
 from agents.doors.cli.terminal import one_line
 from agents.kernel.features import collect
 from agents.middleware.registry import toolset_for
-from agents.models import Agent, Run, WorkspaceSnapshot
+from agents.models import Agent, Message, MessageRole, Run, WorkspaceSnapshot
+from agents.providers.prices import known_limits
 from agents.selectors.queue import pending_for
-from agents.selectors.visible import agents_for, counted_runs_for, runs_for, threads_for
+from agents.selectors.visible import agents_for, counted_runs_for, runs_for
 from agents.services.agent_definitions.actions import build_spec, default_model, default_provider
 from agents.services.errors import NotFound
 from agents.services.files.restoring import restore_workspace
+from agents.settings import ContextSettings
 from velproject.cli.commands.runs.option_checks import check_options, unknown_agent
 from velproject.cli.commands.runs.option_values import PROVIDERS
+from velproject.cli.commands.runs.session import screen
+from velproject.cli.commands.runs.session.resuming import newest_threads
 from velproject.cli.commands.runs.session.state import InteractiveSession
 from velproject.cli.commands.runs.task_flags import AgentOptions
 
+MOST_LINES = 2_000
 SHOWN_SESSIONS = 10
 MICRO = 1_000_000
 
@@ -116,7 +121,7 @@ def _agent(session: InteractiveSession, rest: str) -> None:
 
 
 def _resume(session: InteractiveSession, rest: str) -> None:
-    rows = list(threads_for(session.owner).order_by("-created_at")[:SHOWN_SESSIONS])
+    rows = list(newest_threads(session.owner)[:SHOWN_SESSIONS])
     if not rest:
         if not rows:
             raise CliError("There are no sessions yet.")
@@ -155,14 +160,30 @@ def usage_of(session: InteractiveSession) -> tuple[int, Decimal, bool]:
 
 
 def status(session: InteractiveSession) -> str:
-    """Return one line with the model, the session's tokens and cost, and pending requests."""
+    """Return one line: the model, the session's tokens, cost and context, and pending requests."""
     provider, model = model_of(session)
     tokens, cost, known = usage_of(session)
     parts = [one_line(f"{provider}: {model}", 60), f"{tokens:,} tokens"]
     parts.append(f"${cost:.4f}" if known else f"over ${cost:.4f}")
+    if context := context_of(session, model):
+        parts.append(context)
     if waiting := pending_for(session.owner).count():
         parts.append(f"{waiting} pending {'request' if waiting == 1 else 'requests'}: /approvals")
     return " · ".join(parts)
+
+
+def context_of(session: InteractiveSession, model: str) -> str:
+    """Return how much of the model's window the last call of the session used."""
+    if session.thread is None:
+        return ""
+    last = Message.objects.filter(
+        run__thread=session.thread, run__in=runs_for(session.owner), role=MessageRole.ASSISTANT
+    ).last()
+    if last is None:
+        return ""
+    used = last.input_tokens + last.cache_read_tokens + last.cache_write_tokens + last.output_tokens
+    size = known_limits(model).context_window or ContextSettings.now().CONTEXT_WINDOW
+    return f"context {min(100, round(100 * used / size))}% of {size:,}"
 
 
 def _tools(session: InteractiveSession, rest: str) -> None:
@@ -171,6 +192,22 @@ def _tools(session: InteractiveSession, rest: str) -> None:
         raise CliError("The agent of the command line has its tools after the first task.")
     for tool in toolset_for(build_spec(row)).tools.values():
         session.say(f"{tool.name}  {one_line(tool.description, 90)}")
+
+
+def _output(session: InteractiveSession, rest: str) -> None:
+    display = session.driver.display
+    if not isinstance(display, screen.SessionDisplay):
+        raise CliError("/output needs a terminal with colors. Use `vel runs show RUN`.")
+    if rest and not (rest.isascii() and rest.isdecimal()):
+        raise CliError("Expected the number of an output, such as /output 3.")
+    found = display.output(int(rest[:9]) if rest else None)
+    if found is None:
+        raise CliError("There is no such output here. `vel runs show RUN` shows a run.")
+    session.say(f"Output {found.number}: {one_line(found.tool, 60)}", "bold cyan")
+    lines = found.text.split("\n")
+    session.say("\n".join(lines[:MOST_LINES]))
+    if (more := len(lines) - MOST_LINES) > 0:
+        session.say(f"… {more} more lines", "dim")
 
 
 def _undo(session: InteractiveSession, rest: str) -> None:
@@ -207,5 +244,6 @@ OWN = (
     SlashCommand("/resume", "[NUMBER]", "List sessions, or continue one.", _of(_resume)),
     SlashCommand("/cost", "", "Show tokens and cost of the session.", _of(_cost)),
     SlashCommand("/tools", "", "List the tools of the agent.", _of(_tools)),
+    SlashCommand("/output", "[NUMBER]", "Show the whole output of a tool call.", _of(_output)),
     SlashCommand("/undo", "", "Restore the files from before the last task.", _of(_undo)),
 )

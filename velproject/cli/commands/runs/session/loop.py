@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.doors.cli.boot import again
-from agents.doors.cli.errors import FAILED, INTERRUPTED, OK, WAITING, CliError
+from agents.doors.cli.errors import FAILED, HUNG_UP, INTERRUPTED, OK, TERMINATED, WAITING, CliError
 from agents.doors.cli.prompting import interruptible
 from agents.kernel.lazy_modules import lazy_modules
 from agents.models import Run
@@ -19,6 +19,7 @@ from agents.settings import DataSettings
 from velproject.cli.commands.runs.conversation import Conversation
 from velproject.cli.commands.runs.follow import STOPPED
 from velproject.cli.commands.runs.session import commands
+from velproject.cli.commands.runs.session.capable import is_capable
 from velproject.cli.commands.runs.session.state import InteractiveSession
 
 if TYPE_CHECKING:
@@ -26,11 +27,14 @@ if TYPE_CHECKING:
 
 with lazy_modules:
     from velproject.cli.commands.runs.session import (
+        escape,
+        pasted,
         prompt,  # 0.1 s, which only terminals need
         screen,
     )
 
 GREETING = "Type a task for the agent. `exit` ends the session, `clear` starts a new one."
+KEYS = "Esc cancels a task while it runs. /help lists the commands."
 NEXT_STEPS = (
     "Type `resume` to decide, `cancel` to cancel the run, or `clear` to start a new session."
 )
@@ -39,16 +43,6 @@ NEXT_STEPS = (
 def hold(conversation: Conversation) -> int:
     """Hold a session. Return the exit code of its last task."""
     return _Loop(conversation).hold()
-
-
-def is_capable() -> bool:
-    """Return whether the terminal can edit lines and show colors, and the person wants them."""
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    return (
-        all(stream.isatty() for stream in streams)
-        and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
-        and not os.environ.get("NO_COLOR")
-    )
 
 
 class _Loop:
@@ -69,11 +63,15 @@ class _Loop:
         if driver.interactive:
             self._prepare()
             driver.display.note(GREETING)
+            if self._prompt is not None:
+                driver.display.note(KEYS)
         last = OK
         while not self._state.has_ended and (line := self._read()) is not None:
             if (text := line.strip()) == "":
                 continue
             last = self._take(text, last)
+            if last in (HUNG_UP, TERMINATED):
+                break
             if last == WAITING and not driver.interactive:
                 break
             if conversation.waiting is not None and not self._state.has_ended:
@@ -95,6 +93,7 @@ class _Loop:
             status=lambda: commands.status(self._state),
             warn=lambda text: self._driver.display.note(text, "yellow"),
         )
+        self._driver.keys = escape.EscapeKey(self._prompt.input)
 
     def _take(self, text: str, last: int) -> int:
         """Carry out one line. Return the exit code of the last task."""
@@ -110,10 +109,20 @@ class _Loop:
                 if not text.startswith("//"):
                     self._explained(commands.run, self._state, text)
                     return last
-                return self._explained(self._conversation.say, text[1:])
+                return self._explained(self._say, text[1:])
             case _:
-                return self._explained(self._conversation.say, text)
+                return self._explained(self._say, text)
         return last
+
+    def _say(self, text: str) -> int:
+        """Run a task, with the pasted files whose marks are in its text. Return the exit code."""
+        if self._prompt is None:
+            return self._conversation.say(text)
+        pastes = self._prompt.pastes
+        with pasted.files(pastes.found(text)) as files:
+            code = self._conversation.say(text, files)
+        pastes.forget()
+        return code
 
     def _go_on(self, step: str, run: Run) -> int:
         """Carry out `resume` or `cancel` for the waiting run. Return the exit code."""

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -17,15 +18,21 @@ from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.base import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from agents.doors.cli.errors import Signalled
 from agents.doors.cli.terminal import one_line, visible
+from velproject.cli.commands.runs.session.pasted import Pastes
 
 MOST_FILES = 1000
 """The most entries of a directory that completion looks at."""
+MOST_HISTORY = 1_000_000
+"""The size in bytes above which the file with earlier lines is shortened."""
+KEPT_HISTORY = 500_000
 AGAIN = "Press Ctrl-C again to leave."
 
 
@@ -52,6 +59,7 @@ class Prompt:
         self._status = status
         self._shown_status = ""
         self._leaves = False
+        self.pastes = Pastes()
         output = create_output(stdout=sys.stdout)
         if isinstance(output, Vt100_Output):
             # Some terminals do not report the position of the cursor.
@@ -66,6 +74,11 @@ class Prompt:
             output=output,
         )
         self._session.default_buffer.on_text_changed += lambda _: self._stay()
+
+    @property
+    def input(self) -> Input:
+        """The input of the terminal, for keys that were pressed too early."""
+        return self._session.input
 
     def read(self) -> str | None:
         """Return the next input, also of several lines, or None at the end. Raises `Signalled`."""
@@ -126,6 +139,15 @@ class Prompt:
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
 
+        @keys.add(Keys.BracketedPaste, filter=at_prompt)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text(self.pastes.insert(event.data))
+
+        @keys.add("c-o", filter=at_prompt)
+        def _(event: KeyPressEvent) -> None:
+            if not event.current_buffer.text:
+                event.app.exit(result="/output")
+
         @keys.add("c-c", filter=at_prompt)
         def _(event: KeyPressEvent) -> None:
             if event.current_buffer.text:
@@ -144,12 +166,30 @@ def _stored_history(path: Path, warn: Callable[[str], None]) -> History:
         opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             os.fchmod(opened, 0o600)
+            _shorten(path, opened)
         finally:
             os.close(opened)
     except OSError as error:
         warn(f"The history of this session is not stored: {path}: {error.strerror}.")
         return InMemoryHistory()
     return FileHistory(path)
+
+
+def _shorten(path: Path, opened: int) -> None:
+    """Remove the oldest entries of a history that is too long. Raises `OSError`."""
+    size = os.fstat(opened).st_size
+    if size <= MOST_HISTORY:
+        return
+    data = os.pread(opened, KEPT_HISTORY, size - KEPT_HISTORY)
+    _, start, kept = data.partition(b"\n# ")  # each entry starts with its time
+    handle, name = tempfile.mkstemp(prefix=f"{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(start + kept)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink()
+        raise
 
 
 class _Completer(Completer):
@@ -172,7 +212,7 @@ class _Completer(Completer):
 
 
 def files_below(directory: Path, start: str) -> list[str]:
-    """Return the relative paths that begin with `start`, directories with a slash at the end.
+    """Return the relative paths that start with `start`, directories with a slash at the end.
 
     Names with spaces or hidden characters, and paths outside `directory`, are not offered.
     """

@@ -1,27 +1,43 @@
-"""The output of a session at a terminal with colors: differences of edited files."""
+"""The output of a session at a terminal with colors: Markdown, and differences of files."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any
 
 from agents.doors.cli.terminal import visible
-from agents.doors.cli.wording import LINE_WIDTH
+from agents.doors.cli.wording import LINE_WIDTH, result_text, short_output
 from agents.events.catalogue.tool_calls import ToolCalled, ToolCompleted
-from velproject.cli.commands.runs.display import Display
+from velproject.cli.commands.runs.display import QUIET_TOOLS, Display
+from velproject.cli.commands.runs.session.markdown import MarkdownStream
 
+KEPT_OUTPUTS = 50
 MOST_LINES = 40
 MOST_CHARACTERS = 20_000
 """The limit for texts that are compared, which takes quadratic time."""
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The whole output of a tool call, with visible control characters."""
+
+    number: int
+    tool: str
+    text: str
+
+
 class SessionDisplay(Display):
-    """Shows events like `Display`, and the lines that an edit or a write has changed."""
+    """Shows events like `Display`, answers as Markdown, and the lines that an edit has changed."""
 
     def __init__(self) -> None:
         super().__init__()
         self._changes: dict[str, list[str]] = {}
+        self._answer: MarkdownStream | None = None
+        self._count = 0
+        self._outputs: OrderedDict[int, Output] = OrderedDict()
 
     def event(self, event: dict[str, Any]) -> None:
         """Show an event. The difference comes after a call that has succeeded."""
@@ -30,7 +46,45 @@ class SessionDisplay(Display):
             self._changes[data["call_id"]] = changed_lines(data["tool"], data["input"])
         super().event(event)
         if event["type"] == ToolCompleted.type:
+            self._keep(data["call_id"], str(data["output"]))
             self._show(self._changes.pop(data["call_id"], []))
+
+    def output(self, number: int | None) -> Output | None:
+        """Return a shortened output by its number, or the last one. Only the newest are kept."""
+        if number is None:
+            return next(reversed(self._outputs.values()), None)
+        return self._outputs.get(number)
+
+    def _keep(self, call: str, output: str) -> None:
+        """Keep an output of which the terminal shows only the beginning."""
+        tool = self._tools.get(call, "")
+        text = visible(result_text(output)).rstrip()
+        if tool in QUIET_TOOLS or text.split("\n") == short_output(output):
+            return
+        self._count += 1
+        self._outputs[self._count] = Output(self._count, tool, text)
+        while len(self._outputs) > KEPT_OUTPUTS:
+            self._outputs.popitem(last=False)
+        self.note(f"  /output {self._count} or Ctrl-O shows all of it")
+
+    def _say(self, part: str, text: str) -> None:
+        if self.only_value or not text:
+            super()._say(part, text)
+            return
+        self._rest()
+        self._parts[part] = self._parts.get(part, "") + text
+        if self._answer is None:
+            self._answer = MarkdownStream()
+        self._answer.feed(text)
+        self._mid_line = True
+
+    def _end_line(self) -> None:
+        answer, self._answer = self._answer, None
+        if answer is None:
+            super()._end_line()
+            return
+        answer.finish()
+        self._mid_line = False
 
     def _show(self, lines: list[str]) -> None:
         for line in lines[:MOST_LINES]:
