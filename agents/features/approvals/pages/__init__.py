@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from agents.doors.web.navigation import NavigationEntry
+from agents.doors.web.navigation import NavigationEntry, Shortcut
 from agents.features.approvals.pages import deciding, queue
 
 urlpatterns = [
@@ -18,4 +18,12 @@ NAVIGATION = [
     NavigationEntry(
         "web:approvals", "Approvals", order=200, key="a", help="approvals", counts_waiting=True
     )
+]
+SHORTCUTS = [
+    Shortcut(("j", "k"), "next and previous request"),
+    Shortcut(("a",), "approve the request"),
+    Shortcut(("r",), "reject it: enter a reason, then press Ctrl Enter"),
+    Shortcut(("e",), "edit it"),
+    Shortcut(("x",), "select or deselect it, in the list of requests"),
+    Shortcut(("o",), "open its run"),
 ]
