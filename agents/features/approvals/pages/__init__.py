@@ -10,6 +10,7 @@ from agents.features.approvals.pages import deciding, queue
 urlpatterns = [
     path("approvals/", queue.queue, name="approvals"),
     path("approvals/live/", queue.live, name="approvals-live"),
+    path("approvals/waiting/", queue.waiting, name="approvals-waiting"),
     path("approvals/decide/", deciding.decide_several, name="approvals-decide"),
     path("approvals/<slug:request_id>/", queue.one, name="approval"),
     path("approvals/<slug:request_id>/decide/", deciding.decide_one, name="approval-decide"),

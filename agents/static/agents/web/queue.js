@@ -2,6 +2,7 @@
 
 import { CardList } from "./card_list.js";
 import { keepTime } from "./clock.js";
+import { offerNotifications } from "./notify_button.js";
 import { listenToKeys } from "./queue_keys.js";
 import { followQueue } from "./queue_stream.js";
 import { Several } from "./several.js";
@@ -29,6 +30,7 @@ const list = new CardList(queue, { csrf, back, isListed: true }, {
 const several = isPending ? new Several(byId("several"), list, wantChanges) : null;
 keepTime(queue);
 listenToKeys(list, byId("show-keys"));
+offerNotifications(byId("notifications"));
 
 let timer = null;
 let number = 0;

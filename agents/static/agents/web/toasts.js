@@ -24,9 +24,9 @@ export function toast(text, { isProblem = false } = {}) {
  * Show `text` and a button to undo, and call `act` when the time is over.
  *
  * If the user undoes the action, calls `undone` instead. If the user closes the message, leaves the page or switches to
- * another tab, calls `act` at once: it has to send with `keepalive`.
+ * another tab, calls `act` at once: it has to send with `keepalive`. `now` is the label of the button that closes it.
  */
-export function delay(text, { act, undone }) {
+export function delay(text, { act, undone, now = "Send now" }) {
   const shown = build(text, false);
   const action = { finish, undo };
   function end() {
@@ -43,7 +43,7 @@ export function delay(text, { act, undone }) {
   const timer = setTimeout(finish, UNDO_MILLISECONDS);
   delayed.add(action);
   const time = element("span", { class: "toast-time", "aria-hidden": "true" });
-  shown.append(button("Undo", undo, "primary"), button("Send now", finish), time);
+  shown.append(button("Undo", undo, "primary"), button(now, finish), time);
 }
 
 function build(text, isProblem) {
