@@ -33,8 +33,9 @@ def test_a_step_is_done_when_the_database_says_so(run: str, sign_in: SignIn) -> 
     get_user_model().objects.filter(username="olga").update(is_superuser=True)
     olga = sign_in("olga")
     Agent.objects.update(slug="assistant")
+    request = ask(run)
     assert done(olga) == 0
-    decide(olga, ask(run), "approve")
+    decide(olga, request, "approve")
     assert done(olga) == 1
     Agent.objects.update(slug="own")
     assert done(olga) == 2
