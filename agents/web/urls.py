@@ -6,10 +6,12 @@ from django.urls import URLPattern, path
 
 from agents.kernel.features import collect
 from agents.web import (
+    app_manifest,
     changes,
     composer,
     erase,
     files,
+    first_steps,
     history,
     home,
     profile,
@@ -22,7 +24,9 @@ from agents.web import (
 app_name = "web"
 urlpatterns: list[URLPattern] = [
     *(pattern for _, pattern in collect("pages", "urlpatterns", skip_broken=True)),
+    path("app.webmanifest", app_manifest.app_manifest, name="app-manifest"),
     path("", home.home, name="home"),
+    path("first-steps/hide/", first_steps.hide, name="first-steps-hide"),
     path("demo/", home.start_demo, name="demo"),
     path("agents/new/", home.new_agent, name="new-agent"),
     path("profile/", profile.profile, name="profile"),

@@ -144,6 +144,11 @@ def look(page: Page, width: int, colours: Colours | None = None) -> None:
     )
 
 
+def send_now(page: Page) -> None:
+    """Send the decision that can still be undone."""
+    page.get_by_role("button", name="Send now").click()
+
+
 def overflow(page: Page) -> int:
     """Return how many pixels the page is wider than its window."""
     return int(

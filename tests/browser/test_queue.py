@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import NewPage, look, overflow
+from tests.browser.conftest import NewPage, look, overflow, send_now
 from tests.support.cluster import Cluster
 from tests.support.runs import script_file, wait_until
 from tests.support.site import Site
@@ -104,6 +104,7 @@ def test_runs_continue_live_after_decisions_here(
     expect(other.locator("#waiting-count")).to_have_text("1")
     expect(page.get_by_text("No pending requests.")).to_be_hidden()
     press(cards(page), "Approve")
+    send_now(page)
 
     expect(cards(page)).to_contain_text("Create b.md")
     cards(page).get_by_text("Edit the content…").click()
@@ -111,11 +112,13 @@ def test_runs_continue_live_after_decisions_here(
     assert area.input_value() == "two\\u{202e}\n"
     area.fill("two, and more\n")
     press(cards(page), "Run with these changes")
+    send_now(page)
 
     expect(cards(page)).to_contain_text("Create c.md")
     cards(page).get_by_text("Reject…").click()
     page.get_by_label("Reason (the agent").fill("Enough")
     press(cards(page), "Reject")
+    send_now(page)
 
     expect(cards(page)).to_have_count(0)
     expect(other.locator("#waiting-count")).to_be_hidden()
@@ -176,6 +179,7 @@ def test_a_memory_edit_is_shown_with_the_scanners_findings(
     assert area.input_value() == content.replace("\u200b", "\\u{200b}")
     area.fill("# Style\nTables.\n")
     press(cards(page), "Save with these changes")
+    send_now(page)
     expect(cards(page)).to_have_count(0)
     wait_for_end(site, run)
 
@@ -230,7 +234,7 @@ def test_the_keyboard_is_enough(site: Site, new_page: NewPage, person: str, run:
     page.keyboard.press("j")
     expect(card(page, requests[0])).to_be_focused()
     page.keyboard.press("a")
-    expect(card(page, requests[0])).to_have_count(0)
+    expect(card(page, requests[0])).to_be_hidden()
     expect(card(page, requests[1])).to_be_focused()
     page.keyboard.press("j")
     page.keyboard.press("k")
@@ -239,9 +243,15 @@ def test_the_keyboard_is_enough(site: Site, new_page: NewPage, person: str, run:
     page.keyboard.press("r")
     page.keyboard.type("a reason, jkaxeo")
     page.keyboard.press("Control+Enter")
+    expect(card(page, requests[1])).to_be_hidden()
+    page.keyboard.press("e")
+    page.keyboard.press("Escape")
+    for _ in range(2):
+        page.get_by_role("button", name="Send now").first.click()
     expect(card(page, requests[1])).to_have_count(0)
     stored = site.do("approval", request=requests[1])
     assert (stored["decision"], stored["reason"]) == ("reject", "a reason, jkaxeo")
+    page.keyboard.press("j")
     page.keyboard.press("e")
     expect(card(page, requests[2]).get_by_label("as JSON")).to_be_focused()
     page.keyboard.press("Escape")
@@ -286,13 +296,16 @@ def test_a_double_click_decides_one_request(
     place = (box["x"] + 5, box["y"] + 5)
     page.mouse.move(*place)
     page.mouse.click(*place)
-    expect(card(page, requests[0])).to_have_count(0)
+    expect(card(page, requests[0])).to_be_hidden()
     page.mouse.down(click_count=2)
     page.mouse.up(click_count=2)
+    expect(page.get_by_role("button", name="Send now")).to_have_count(1)
+    send_now(page)
+    expect(card(page, requests[0])).to_have_count(0)
     page.evaluate("fetch('/approvals/live/').then((answer) => answer.text())")
     assert len(posts) == 1
     page.mouse.click(*place)
-    expect(card(page, requests[1])).to_have_count(0)
+    expect(card(page, requests[1])).to_be_hidden()
 
 
 @pytest.mark.slow
@@ -338,6 +351,7 @@ def test_script_and_template_make_the_same_cards(
     card(page, decided).get_by_text("Reject…").click()
     card(page, decided).get_by_label("Reason (the agent").fill(HOSTILE)
     press(card(page, decided), "Reject")
+    send_now(page)
     expect(cards(page)).to_have_count(4)
     for query in ("?", "?tab=decided"):
         static = new_page(person, scripts=False)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import NewPage, send_now
 from tests.support.hang import HANG
 from tests.support.site import Site
 
@@ -149,6 +149,7 @@ def test_requests_of_a_subagent_are_decided_on_the_page_of_its_parent(
         "href", f"/runs/{child}/"
     )
     card.get_by_role("button", name="Approve").click()
+    send_now(page)
     expect(card).to_have_count(0)
     assert site.do("approval", request=request)["decision"] == "approve"
     page.goto("/approvals/?tab=decided")

@@ -36,6 +36,7 @@ OPEN = {
     "admin:login": "is behind the address before",
     "admin:logout": "shows and changes nothing of others",
     "favicon.ico": "leads to a picture",
+    "web:app-manifest": "is the same for everybody, and browsers request it without cookies",
     "web:theme": "sets a cookie of the own browser",
 }
 """Addresses with another answer for anonymous users than "sign in" or "not found"."""

@@ -73,7 +73,10 @@ def statuses(request: PersonRequest) -> JsonResponse:
 @page
 @require_POST
 def change(request: PersonRequest, thread_id: str) -> HttpResponse:
-    """Pin, archive or rename a conversation, and go back to the page with the form."""
+    """Pin, archive or rename a conversation, and go back to the page with the form.
+
+    A script that archives or restores it gets JSON.
+    """
     thread = get_object_or_404(threads_for(request.user), pk=thread_id)
     action = request.POST.get("action", "")
     if action == "rename":
@@ -83,6 +86,8 @@ def change(request: PersonRequest, thread_id: str) -> HttpResponse:
             messages.error(request, error.message)
     elif action in MARKS:
         mark(thread, **MARKS[action])
+        if request.headers.get("accept", "").startswith("application/json"):
+            return JsonResponse({})
     else:
         messages.error(request, "Unknown action. Choose one of the buttons.")
     return redirect(_back(request))

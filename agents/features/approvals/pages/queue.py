@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from agents.doors.web.pages import PersonRequest, page
+from agents.hidden_text import visible
 from agents.kernel.proposals import request_relations
 from agents.models import ApprovalRequest
 from agents.models.approval import request_kinds
@@ -23,6 +24,7 @@ from agents.selectors.queue import (
     QueueFilter,
     after_row,
     names_in_queue,
+    pending_for,
     queue_of,
     waiting_for,
 )
@@ -129,6 +131,10 @@ AGES = (
     ("day", "waits over a day"),
     ("expiring", "expires within an hour"),
 )
+LATEST = 20
+"""Number of pending requests that notifications can be about."""
+SHOWN = 100
+"""Maximum number of characters of a name in a notification."""
 KNOWN = 4 * PAGE_CARDS
 """Maximum number of cards that a page can list in `?known=`."""
 
@@ -179,6 +185,24 @@ def live(request: PersonRequest) -> JsonResponse:
             "next_query": found.next_query,
         }
     )
+
+
+@page
+@require_safe
+def waiting(request: PersonRequest) -> JsonResponse:
+    """Return the latest pending requests for notifications: only their agent and their tool."""
+    rows = pending_for(request.user).order_by("-pk")
+    wanted = ("pk", "tool", "run__agent_version__agent__name")
+    found = [
+        {
+            "id": key,
+            "agent": visible(agent)[:SHOWN],
+            "tool": visible(tool)[:SHOWN],
+            "url": reverse("web:approval", args=[key]),
+        }
+        for key, tool, agent in rows.values_list(*wanted)[:LATEST]
+    ]
+    return JsonResponse({"requests": found})
 
 
 @page

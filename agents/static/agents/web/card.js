@@ -1,15 +1,30 @@
-// One request on a page: sends the decision and keeps text that the user is typing.
+// One request on a page: sends the decision after the time to undo it, and keeps text that the user is typing.
 
 import { setText } from "./text.js";
+import { delay, toast } from "./toasts.js";
+
+/** A browser sends at most 64 KiB for a page that the user leaves. */
+const LEAVING_BYTES = 60_000;
+const DOING = {
+  approve: "Approving", edit: "Approving with changes", always: "Approving and always allowing", reject: "Rejecting",
+  respond: "Answering",
+};
+
+/** The bytes of all decisions of the page that are not sent yet. */
+let heldBytes = 0;
 
 export class Card {
-  /** Calls `on.decided(card, message)` when the server has accepted a decision. */
+  /**
+   * Calls `on.decided(card, message)` when the server has accepted a decision. Before that, calls `on.held(card)` when
+   * the decision waits for its time to undo, and `on.returned(card)` if the user undoes it or the server refuses it.
+   */
   constructor(root, on) {
     this.root = root;
     this.id = root.dataset.approval;
     this.on = on;
     this.problem = root.querySelector(".approval-problem");
     this.isOver = false;
+    this.isHeld = false;
     root.addEventListener("submit", (event) => this.submit(event));
     root.addEventListener("click", ignoreSecondClick, { capture: true });
     root.addEventListener("keydown", submitOnControlEnter);
@@ -32,16 +47,63 @@ export class Card {
     const { submitter, target } = event;
     if (submitter?.name !== "decision") return;
     event.preventDefault();
-    if (this.isOver || this.isBusy) return;
-    const body = new FormData(target, submitter);
-    this.setBusy(true);
-    try {
-      const answer = await post(target.action, body);
-      if (answer.ok) this.on.decided(this, answer.message);
-      else this.tell(answer.message);
-    } finally {
-      this.setBusy(false);
+    if (this.isOver || this.isBusy || this.isHeld) return;
+    const body = new URLSearchParams(new FormData(target, submitter));
+    const bytes = body.toString().length;
+    if (isRefused(body) || heldBytes + bytes > LEAVING_BYTES) {
+      await this.send(target.action, body);
+      return;
     }
+    this.hold();
+    heldBytes += bytes;
+    delay(`${DOING[submitter.value] ?? "Deciding"}: ${this.tool}…`, {
+      act: () => {
+        heldBytes -= bytes;
+        this.send(target.action, body);
+      },
+      undone: () => {
+        heldBytes -= bytes;
+        this.giveBack();
+        this.root.focus();
+      },
+    });
+  }
+
+  get tool() {
+    return this.root.querySelector("h2 code").textContent;
+  }
+
+  /** Hide the card while its decision can be undone. */
+  hold() {
+    this.isHeld = true;
+    this.on.held(this);
+    this.root.hidden = true;
+    this.problem.hidden = true;
+    const box = this.root.querySelector("input[name=selected]");
+    if (box) Object.assign(box, { checked: false, disabled: true });
+  }
+
+  giveBack() {
+    if (!this.isHeld) return;
+    this.isHeld = false;
+    this.root.hidden = false;
+    const box = this.root.querySelector("input[name=selected]");
+    if (box) box.disabled = false;
+    this.on.returned(this);
+  }
+
+  async send(url, body) {
+    this.setBusy(true);
+    const answer = await post(url, body);
+    this.setBusy(false);
+    if (answer.ok) {
+      this.on.decided(this, answer.message);
+      return;
+    }
+    // The card may be far away from the place where the user reads now.
+    if (this.isHeld) toast(`Not decided: ${this.tool}. ${answer.message}`, { isProblem: true });
+    this.giveBack();
+    this.tell(answer.message);
   }
 
   /** Open the panel `edit`, `reject`, … and focus its field. Returns false if it is not offered. */
@@ -86,11 +148,24 @@ export class Card {
   }
 }
 
-/** Post the fields of a form. Returns the server's answer: `{ok, message, …}`. */
+/** Whether the server is sure to refuse these fields. Then its reason is shown at once. */
+function isRefused(body) {
+  if (body.get("decision") === "respond") return body.get("reason").trim() === "";
+  if (!body.has("input")) return false;
+  try {
+    JSON.parse(body.get("input"));
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Post the fields of a form, as URLSearchParams. Returns the server's answer: `{ok, message, …}`. */
 export async function post(url, body) {
   try {
     const response = await fetch(url, {
-      method: "POST", body: new URLSearchParams(body), redirect: "error", headers: { accept: "application/json" },
+      method: "POST", body, redirect: "error", keepalive: body.toString().length <= LEAVING_BYTES,
+      headers: { accept: "application/json" },
     });
     const isJson = response.headers.get("content-type")?.startsWith("application/json");
     const answer = isJson ? await response.json() : { message: unexpected(response.status) };

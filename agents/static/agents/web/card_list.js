@@ -24,30 +24,50 @@ export class CardList {
     return [...this.cards.values()].filter((card) => !card.isOver).map((card) => card.name);
   }
 
-  /** The cards in the order of the page. */
+  /** The cards in the order of the page, without those whose decision can still be undone. */
   get shown() {
-    return [...this.root.children].map((node) => this.cards.get(node.dataset.approval)).filter(Boolean);
+    const cards = [...this.root.children].map((node) => this.cards.get(node.dataset.approval));
+    return cards.filter((card) => card && !card.isHeld);
   }
 
   adopt(root) {
-    const card = new Card(root, { decided: (decided, message) => this.decided(decided, message) });
+    const card = new Card(root, {
+      decided: (decided, message) => this.decided(decided, message),
+      held: (held) => this.held(held),
+      returned: () => this.on.changed(),
+    });
     this.cards.set(card.id, card);
     return card;
   }
 
+  /** Hide a card: its decision waits for its time to undo. */
+  held(card) {
+    this.leaveFocus(card);
+    // The card hides itself after this call.
+    queueMicrotask(() => this.on.changed());
+  }
+
+  /** Move the focus from a card that goes away to the next one. */
+  leaveFocus(card) {
+    if (card.root.contains(document.activeElement)) this.neighbour(card)?.root.focus({ preventScroll: true });
+  }
+
   decided(card, message) {
-    const next = this.neighbour(card);
-    const hadFocus = card.root.contains(document.activeElement);
+    this.leaveFocus(card);
     this.remove(card);
-    if (hadFocus) next?.root.focus({ preventScroll: true });
     this.on.decided(message);
     this.on.changed();
   }
 
   neighbour(card) {
-    const shown = this.shown;
-    const place = shown.indexOf(card);
-    return shown[place + 1] ?? shown[place - 1];
+    const shown = [...this.root.children];
+    const place = shown.indexOf(card.root);
+    const usable = (node) => {
+      const other = this.cards.get(node.dataset.approval);
+      return other && !other.isHeld && other !== card ? other : null;
+    };
+    const after = shown.slice(place + 1).map(usable).find(Boolean);
+    return after ?? shown.slice(0, place).reverse().map(usable).find(Boolean);
   }
 
   remove(card) {
@@ -60,6 +80,8 @@ export class CardList {
     const fresh = new Map(cards.map((card) => [card.id, card]));
     this.keepInPlace(() => {
       for (const card of [...this.cards.values()]) {
+        // The server answers a held decision, also if the request has ended meanwhile.
+        if (card.isHeld) continue;
         if (!order.includes(card.id)) this.leave(card, ended[card.id]);
         else if (fresh.has(card.id)) this.renew(card, fresh.get(card.id));
       }

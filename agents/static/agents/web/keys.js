@@ -4,7 +4,6 @@ const SECOND_KEY_MILLISECONDS = 1200;
 
 const byId = (id) => document.getElementById(id);
 const help = byId("site-keys");
-const ownHelp = byId("keys"); // on pages with their own shortcuts
 const menu = byId("menu");
 
 let isGoing = false;
@@ -39,7 +38,7 @@ const keys = {
 };
 
 document.addEventListener("keydown", (event) => {
-  if (event.isComposing || help.open || ownHelp?.open) return;
+  if (event.isComposing || help.open) return;
   const isTyping = event.target.matches?.("textarea, select, input:not([type=checkbox]):not([type=radio])");
   if ((event.ctrlKey || event.metaKey) && event.key === "Enter" && event.target.matches?.(SENT)) {
     event.target.form.requestSubmit();
@@ -64,7 +63,6 @@ document.addEventListener("keydown", (event) => {
     go(event.key);
     return;
   }
-  if (event.key === "?" && ownHelp) return;
   if (Object.hasOwn(keys, event.key)) {
     event.preventDefault();
     keys[event.key]();

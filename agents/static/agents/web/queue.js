@@ -2,12 +2,13 @@
 
 import { CardList } from "./card_list.js";
 import { keepTime } from "./clock.js";
+import { offerNotifications } from "./notify_button.js";
 import { listenToKeys } from "./queue_keys.js";
 import { followQueue } from "./queue_stream.js";
 import { Several } from "./several.js";
+import { toast } from "./toasts.js";
 
 const PAUSE_MILLISECONDS = 150;
-const SAID_MILLISECONDS = 6000;
 
 const byId = (id) => document.getElementById(id);
 const queue = byId("queue");
@@ -18,28 +19,18 @@ const title = document.title.replace(/^\(\d+\) /, "");
 
 const list = new CardList(queue, { csrf, back, isListed: true }, {
   decided(message) {
-    say(message);
+    toast(message);
     wantChanges();
   },
   changed() {
-    byId("none").hidden = list.cards.size > 0;
+    byId("none").hidden = list.shown.length > 0;
     several?.count();
   },
 });
 const several = isPending ? new Several(byId("several"), list, wantChanges) : null;
 keepTime(queue);
-listenToKeys(list, byId("keys"), byId("show-keys"));
-
-let sayingEnds = null;
-
-function say(text) {
-  byId("said").textContent = text;
-  byId("said").hidden = !text;
-  clearTimeout(sayingEnds);
-  sayingEnds = setTimeout(() => {
-    byId("said").hidden = true;
-  }, SAID_MILLISECONDS);
-}
+listenToKeys(list, byId("show-keys"));
+offerNotifications(byId("notifications"));
 
 let timer = null;
 let number = 0;

@@ -1,7 +1,8 @@
-// The keyboard shortcuts of the queue. Letters work only outside text fields.
+// The keyboard shortcuts of requests, in the queue and on the page of a run. Letters work only outside text fields.
 
-/** `list` is a CardList. `help` is the dialog that lists the keys. */
-export function listenToKeys(list, help, helpButton) {
+/** `list` is a CardList. `helpButton`, if any, opens the list of the shortcuts. */
+export function listenToKeys(list, helpButton = null) {
+  const help = document.getElementById("site-keys");
   const current = () => list.cards.get(document.activeElement?.closest?.("article.approval")?.dataset.approval);
 
   const move = (step) => {
@@ -17,7 +18,6 @@ export function listenToKeys(list, help, helpButton) {
   const keys = {
     j: () => move(1),
     k: () => move(-1),
-    "?": () => help.showModal(),
     a: () => withCard((card) => click(card, "button[value=approve]")),
     r: () => withCard((card) => card.open("reject")),
     e: () => withCard((card) => card.open("edit")),
@@ -32,20 +32,21 @@ export function listenToKeys(list, help, helpButton) {
   }
 
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || help.open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
     const isTyping = event.target.matches("textarea, select, input:not([type=checkbox]):not([type=radio])");
     if (event.key === "Escape" && isTyping) {
       const panel = event.target.closest("details.panel");
       event.target.blur();
-      if (panel && !current()) panel.closest("article").focus();
+      if (panel && !current() && list.root.contains(panel)) panel.closest("article").focus();
       return;
     }
     const act = keys[event.key];
     // Holding a key down must approve only one request.
-    if (isTyping || !act || (event.repeat && event.key !== "j" && event.key !== "k")) return;
+    if (isTyping || !act || list.shown.length === 0 || (event.repeat && event.key !== "j" && event.key !== "k")) return;
     event.preventDefault();
     act();
   });
+  if (!helpButton) return;
   helpButton.hidden = false;
   helpButton.addEventListener("click", () => help.showModal());
 }

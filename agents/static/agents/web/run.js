@@ -3,9 +3,11 @@
 import { CardList } from "./card_list.js";
 import { keepTime } from "./clock.js";
 import * as types from "./event_types.js";
+import { listenToKeys } from "./queue_keys.js";
 import { showStatus, showSummary } from "./side.js";
 import { RunStream } from "./stream.js";
 import { Subagents } from "./subagents.js";
+import { toast } from "./toasts.js";
 import { Transcript } from "./transcript.js";
 import { ENDED, STATUS_AFTER, SubagentTree } from "./tree.js";
 
@@ -33,10 +35,14 @@ const transcript = new Transcript(
 );
 const requests = document.getElementById("approvals");
 const approvals = new CardList(requests, { csrf, back: "", isListed: false, runUrl: urlOf(runId) }, {
-  decided: wantSummary,
+  decided(message) {
+    toast(message);
+    wantSummary();
+  },
   changed() {},
 });
 keepTime(requests);
+listenToKeys(approvals);
 keepTime(page.querySelector(".run-head"));
 
 // Until the first event: a run that waits for a worker has none.

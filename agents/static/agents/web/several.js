@@ -43,7 +43,7 @@ export class Several {
     event.preventDefault();
     if (this.isBusy) return;
     this.isBusy = true;
-    const answer = await post(this.form.action, new FormData(this.form, event.submitter));
+    const answer = await post(this.form.action, new URLSearchParams(new FormData(this.form, event.submitter)));
     this.isBusy = false;
     const results = answer.results ?? [];
     this.results.replaceChildren(...results.map(line));

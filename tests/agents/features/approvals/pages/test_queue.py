@@ -323,3 +323,16 @@ def test_always_is_offered_where_a_grant_is_possible(run: str, sign_in: SignIn) 
     assert [option["match"] for option in options] == ["input", "command", "tool"]
     assert options[1]["pattern"] == r"ls\ \(a\)"
     assert none == []
+
+
+def test_notifications_get_only_the_agent_and_the_tool_of_own_requests(
+    run: str, sign_in: SignIn
+) -> None:
+    older, newer = ask(run, secret="hidden"), ask(run, "a\u202eb", secret="hidden")
+    olga = sign_in("olga")
+    answer = olga.get("/approvals/waiting/")
+    assert [set(each) for each in answer.json()["requests"]] == [{"id", "agent", "tool", "url"}] * 2
+    assert [each["id"] for each in answer.json()["requests"]] == [newer.pk, older.pk]
+    assert answer.json()["requests"][0]["tool"] == "a⟨U+202E⟩b"
+    assert "hidden" not in answer.content.decode()
+    assert sign_in("peter").get("/approvals/waiting/").json() == {"requests": []}

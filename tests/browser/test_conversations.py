@@ -1,0 +1,60 @@
+"""The list of conversations: archiving with the time to undo it."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import NewPage
+from tests.support.site import Site
+
+pytestmark = pytest.mark.chromium
+
+
+@pytest.fixture
+def listed(site: Site, new_page: NewPage) -> tuple[Page, Locator]:
+    """The list of a user with two conversations, and the row of the first one."""
+    name = f"paula{secrets.token_hex(4)}"
+    site.do("make_user", name=name)
+    for title in ("Weather", "Water"):
+        site.do("make_run", owner=name, message=title)
+    page = new_page(name)
+    page.goto("/conversations/")
+    return page, page.locator(".conversation-list li", has_text="Weather")
+
+
+def archive(row: Locator) -> None:
+    row.locator("summary").click()
+    row.get_by_role("button", name="Archive").click()
+    expect(row).to_be_hidden()
+
+
+def test_archiving_can_be_undone_before_it_is_sent(listed: tuple[Page, Locator]) -> None:
+    page, row = listed
+    archive(row)
+    expect(page.locator(".toast")).to_contain_text("Archiving: Weather…")
+    page.get_by_role("button", name="Undo").click()
+    expect(row).to_be_visible()
+    page.reload()
+    expect(row).to_be_visible()
+
+
+def test_leaving_the_list_archives_the_conversation(listed: tuple[Page, Locator]) -> None:
+    page, row = listed
+    archive(row)
+    with page.expect_request(lambda sent: sent.method == "POST"):
+        page.goto("/conversations/?archived=1")
+    expect(page.locator("h1")).to_have_text("Archived conversations")
+    page.reload()
+    expect(row).to_be_visible()
+
+
+def test_a_refused_change_brings_the_conversation_back(listed: tuple[Page, Locator]) -> None:
+    page, row = listed
+    page.route("**/conversations/*/", lambda route: route.abort())
+    archive(row)
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator(".toast.problem")).to_contain_text("was not changed")
+    expect(row).to_be_visible()
