@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class BackupRefused(Exception):
     """The operation was refused and has changed no data. The message suggests a solution."""
+
+
+class EndUnknown(BackupRefused):
+    """The connection was lost at the last step: the restore is complete, or can be undone."""
