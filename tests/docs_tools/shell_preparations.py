@@ -96,7 +96,9 @@ HOOK=$(of hook < hook.json | grep -o "'id': '[^']*" | cut -c8-) SECRET=$(of secr
 """,
     "docs/guides/streams.md": _SERVER + _RUN,
     "docs/operations/backup.md": "export VEL_BACKUP_PASSPHRASE='a passphrase that is long'\n",
-    "docs/operations/troubleshooting.md": _SERVER,
+    # The page is about a server that runs. The web server answers before the first worker reports.
+    "docs/operations/troubleshooting.md": _SERVER
+    + 'curl --retry 300 --retry-delay 1 "$HOST/readyz" > /dev/null 2>&1\n',
     "docs/reference/rest-api.md": _SERVER
     + _ASK
     + _RUN

@@ -51,9 +51,10 @@ def _ago(moment: float) -> str:
 
 
 def check_moved() -> Iterator[Finding]:
-    """Check that the database was not moved to another one."""
+    """Check that the database was not moved to another one, and that no restore is unfinished."""
     if reason := refusal():
-        yield Finding("moved database", Level.BROKEN, reason)
+        name = "restore" if reason.startswith("A restore") else "moved database"
+        yield Finding(name, Level.BROKEN, reason)
 
 
 CHECKS = (check_backups,)

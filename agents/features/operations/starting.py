@@ -1,19 +1,27 @@
-"""The mark in a database that was moved: Vel does not start on it until an operator reopens it.
+"""Databases on which Vel does not start: moved ones, unfinished restores, other encodings.
 
-The mark is a table, which exists only in such a database. It is not a model: otherwise, every
-database would have the table.
+A mark is a table, which exists only in such a database. It is not a model: otherwise, every
+database would have the table. A restore of files and SQLite has its mark in the data directory.
 
 Each start imports this module, so it is not in the package `database_move`.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from agents.settings import DataSettings
+
 TABLE = "vel_operations_moved"
+RESTORING = "vel_operations_restoring"
+"""The mark of a restore into PostgreSQL."""
+JOURNAL = "restoring.json"
+"""The mark of a restore in the data directory: the list of its renames."""
 
 
 def moved_to(using: str = DEFAULT_DB_ALIAS) -> str:
@@ -31,12 +39,45 @@ def moved_to(using: str = DEFAULT_DB_ALIAS) -> str:
 
 def refusal() -> str:
     """Return why Vel does not start on this database; empty if it may."""
-    place = moved_to()
+    names = connections[DEFAULT_DB_ALIAS].introspection.table_names()
+    if TABLE in names and (place := moved_to()):
+        return (
+            f"This database was moved to {place}. Set DATABASE_URL to the URL of that one. To use "
+            "this one again instead, run: vel database reopen"
+        )
+    return _unfinished(names)
+
+
+def unfinished_restore() -> str:
+    """Return why Vel does not use an installation with an unfinished restore, or an empty text."""
+    return _unfinished(connections[DEFAULT_DB_ALIAS].introspection.table_names())
+
+
+def _unfinished(names: Sequence[str]) -> str:
+    if RESTORING in names or os.path.lexists(DataSettings.now().DATA_DIR / JOURNAL):
+        return (
+            "A restore is not complete. Wait for it. If it was interrupted, run `vel restore "
+            "--undo`: it puts the installation before the restore back."
+        )
+    return ""
+
+
+def encoding_refusal() -> str:
+    """Return why Vel does not start on a PostgreSQL database that cannot store all texts.
+
+    The server names its encoding with each new connection, so this takes no query.
+    """
+    connection = connections[DEFAULT_DB_ALIAS]
+    if connection.vendor != "postgresql":
+        return ""
+    connection.ensure_connection()
+    encoding = connection.connection.info.parameter_status("server_encoding")
+    if encoding in (None, "UTF8"):
+        return ""
     return (
-        f"This database was moved to {place}. Set DATABASE_URL to the URL of that one. To use this "
-        "one again instead, run: vel database reopen"
-        if place
-        else ""
+        f"The PostgreSQL database {connection.settings_dict['NAME']!r} has the encoding "
+        f"{encoding}. Vel needs UTF8. Create another database with ENCODING 'UTF8' TEMPLATE "
+        "template0, and set DATABASE_URL to it."
     )
 
 
@@ -64,4 +105,4 @@ def missing_file() -> str:
     return name if is_file and not Path(name).is_file() else ""
 
 
-REFUSALS = (refusal,)
+REFUSALS = (encoding_refusal, refusal)

@@ -33,8 +33,8 @@ DRIVEN = (RunStatus.QUEUED, RunStatus.RUNNING)
 def restore_workspace(thread: Thread, state: str, *, by: AbstractBaseUser) -> Restored:
     """Restore the files that the agent can change to `state` (a manifest's digest).
 
-    The present state is stored first, so you can undo the restore. Pending approvals become stale
-    and are requested again.
+    The present state is recorded first, so you can undo the restore, also if it fails half-way.
+    Pending approvals become stale and are requested again.
 
     Raises:
         Conflict: The files are on another host or in use, a run of the thread is driven or queued,
@@ -57,11 +57,11 @@ def restore_workspace(thread: Thread, state: str, *, by: AbstractBaseUser) -> Re
             workspace = open_workspace(workspace_location(thread))
             areas = watched_areas(workspace)
             before = store.take(areas)
+            _record_present(thread, before, is_stored=publish(store, before.manifest))
             owner = (workspace.uid, workspace.gid) if os.geteuid() == 0 else None
             done = restore(store, areas, store.load(before.manifest), target, owner)
             after = store.take(areas)
-            stored = (publish(store, before.manifest), publish(store, after.manifest))
-            _record(thread, before, after, by, stored)
+            _record(thread, before, after, by, is_stored=publish(store, after.manifest))
     except LockTimeout:
         raise Conflict(
             "The files of this thread are in use: try again in a moment.", code="thread_busy"
@@ -91,21 +91,23 @@ def _bump_generation(thread: Thread) -> None:
 
 
 @transaction.atomic
-def _record(
-    thread: Thread, before: Taken, after: Taken, by: AbstractBaseUser, stored: tuple[bool, bool]
-) -> None:
-    before_stored, after_stored = stored
-    # Again: approvals requested during the restore showed files in the middle of it.
-    _bump_generation(thread)
-    store = snapshot_store(thread.pk)
+def _record_present(thread: Thread, before: Taken, *, is_stored: bool) -> None:
+    """Add a row for changes of others since the last row. Without one, nobody could undo them."""
     last = latest_manifest(thread.pk)
     if last is not None and last != before.manifest:
+        store = snapshot_store(thread.pk)
         changes = count_changes(store.load(last), store.load(before.manifest))
         outside = replace(before, base=last, changes=changes)
-        record_snapshot(thread.pk, outside, SnapshotCause.OUTSIDE, is_stored=before_stored)
+        record_snapshot(thread.pk, outside, SnapshotCause.OUTSIDE, is_stored=is_stored)
+
+
+@transaction.atomic
+def _record(
+    thread: Thread, before: Taken, after: Taken, by: AbstractBaseUser, *, is_stored: bool
+) -> None:
+    # Again: approvals requested during the restore showed files in the middle of it.
+    _bump_generation(thread)
     if after.has_changed:
-        record_snapshot(
-            thread.pk, after, SnapshotCause.RESTORE, by_id=by.pk, is_stored=after_stored
-        )
+        record_snapshot(thread.pk, after, SnapshotCause.RESTORE, by_id=by.pk, is_stored=is_stored)
         audited: dict[str, Change] = {"state": (before.manifest, after.manifest)}
         record("workspace.restored", thread, name=thread.pk, by=by, changes=audited)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,10 +15,12 @@ from django.db import connection
 from agents.models import ApprovalRequest, Run, SnapshotCause, WorkspaceSnapshot
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
 from agents.services.errors import Conflict, NotFound
+from agents.services.files import restoring
 from agents.services.files.changes import steps_of_turn
 from agents.services.files.restoring import restore_workspace
 from agents.services.files.snapshots import snapshot_store
 from agents.states import RunStatus
+from sandbox.snapshots import Restored, restore
 from tests.agents.snapshots.driven import area, calls, command, play, write
 from tests.support.runs import drive_to_end, start_run, wait_until
 
@@ -62,6 +66,35 @@ def test_unrecorded_changes_are_saved_before_a_restore(tmp_path: Path) -> None:
     assert not (area(run) / "mine").exists()
     row = WorkspaceSnapshot.objects.latest("pk")
     restore_workspace(run.thread, row.base, by=ada())
+    assert (area(run) / "mine").read_text() == "a person's"
+
+
+def test_a_restore_that_fails_half_way_can_be_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = play(tmp_path, write("a", "first"), write("a", "second"))
+    (area(run) / "mine").write_text("a person's")
+    before, _ = steps_of_turn(run.thread_id, run.id, 2)
+
+    def restore_without_room(*arguments: Any) -> Restored:
+        # No file may grow any more: deleting works, and each write fails.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+        return restore(*arguments)
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with monkeypatch.context() as context:
+        context.setattr(restoring, "restore", restore_without_room)
+        try:
+            with pytest.raises(Conflict, match="could not be restored") as refused:
+                restore_workspace(run.thread, before, by=ada())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert refused.value.code == "restore_failed"
+    assert not (area(run) / "mine").exists()
+    assert (area(run) / "a").read_text() == "second"
+    row = WorkspaceSnapshot.objects.latest("pk")
+    assert row.cause == SnapshotCause.OUTSIDE
+    restore_workspace(run.thread, row.manifest, by=ada())
     assert (area(run) / "mine").read_text() == "a person's"
 
 

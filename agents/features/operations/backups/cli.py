@@ -26,8 +26,9 @@ with late_imports:
     from agents.features.operations.backups.opening import open_backup
     from agents.features.operations.backups.places import keep_of, open_repository
     from agents.features.operations.backups.prune import Pruned, delete_backups, prune_backups
-    from agents.features.operations.backups.restore import restore_backup
+    from agents.features.operations.backups.restore import restore_backup, undo_restore
     from agents.features.operations.backups.status import note_failure, note_success
+    from agents.features.operations.backups.unfinished import only_restore
     from agents.features.operations.backups.verify import verify_backup
 
 _PLACE = "A directory, or s3://bucket/prefix. By default VEL_BACKUP_TO."
@@ -272,9 +273,21 @@ def _show_pruned(done: Pruned, *, is_applied: bool, as_json: bool) -> None:
         print("Nothing was deleted. Add --apply.")
 
 
+def _undo(*, as_json: bool) -> None:
+    with only_restore():
+        if not undo_restore(_say):
+            raise BackupRefused("No restore was interrupted here. Nothing was changed.")
+    print(json.dumps({"undone": True}) if as_json else "The installation is as before the restore.")
+
+
 @click.command(short_help="Restore a backup.")
-@click.argument("name", metavar="BACKUP")
+@click.argument("name", metavar="[BACKUP]", default="")
 @_from_option
+@click.option(
+    "--undo",
+    is_flag=True,
+    help="After a restore that was interrupted: put the installation before it back.",
+)
 @click.option(
     "--replace",
     is_flag=True,
@@ -286,7 +299,7 @@ def _show_pruned(done: Pruned, *, is_applied: bool, as_json: bool) -> None:
 @_unsigned_option
 @persist_option
 @json_option
-def restore(name: str, persist: Path | None, as_json: bool, **options: Any) -> None:
+def restore(name: str, undo: bool, persist: Path | None, as_json: bool, **options: Any) -> None:
     """Restore a backup into VEL_DATA_DIR and DATABASE_URL.
 
     BACKUP is a name from `vel backup list`, or latest. Stop Vel first. If anything fails,
@@ -295,7 +308,12 @@ def restore(name: str, persist: Path | None, as_json: bool, **options: Any) -> N
     Runs that were working wait for a person (vel runs resume), schedules and webhooks are paused,
     and everybody signs in again.
     """
+    if bool(name) == undo:
+        raise CliError("Name one BACKUP, such as latest, or use --undo.")
     with _booted(persist):
+        if undo:
+            _undo(as_json=as_json)
+            return
         repository = open_repository(options["place"])
         file, ask = options["passphrase_file"], options["with_keys"]
         with repository.shared():

@@ -30,6 +30,7 @@ from agents.features.operations.backups.references import missing_files, named_s
 from agents.features.operations.backups.repository import Repository
 from agents.features.operations.backups.scratch_tree import scratch_directory
 from agents.features.operations.backups.source_tree import FoundFile, SourceTree
+from agents.features.operations.starting import unfinished_restore
 from agents.settings import DataSettings, DiskSettings, MachineSettings
 
 _TRIES = 5
@@ -77,6 +78,8 @@ def create_backup(
     Raises:
         BackupRefused: No backup was made. The next one uses the objects that were stored already.
     """
+    if reason := unfinished_restore():
+        raise BackupRefused(reason)
     now = datetime.now(UTC)
     # The microseconds in hex: names sort by time.
     name = f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond:05x}{secrets.token_hex(2)[:3]}"

@@ -8,3 +8,7 @@ class BackupRefused(Exception):
 
     The message suggests a solution.
     """
+
+
+class EndUnknown(BackupRefused):
+    """The connection was lost at the last step: the restore is complete, or can be undone."""

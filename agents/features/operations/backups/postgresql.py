@@ -19,6 +19,7 @@ from psycopg.conninfo import make_conninfo
 from agents.doors.cli.terminal import one_line
 from agents.features.operations.backups.errors import BackupRefused
 from agents.features.operations.backups.manifest import TableContent
+from agents.features.operations.starting import RESTORING
 
 ENGINE = "postgresql"
 _PARAMETERS = ("dbname", "user", "host", "port", "passfile", "service", "options", "hostaddr")
@@ -35,7 +36,7 @@ _FORMS = (
 _TABLES = """
 SELECT c.oid, c.relname
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = current_schema() AND c.relkind = 'r'
+WHERE n.nspname = current_schema() AND c.relkind = 'r' AND c.relname <> %s
 ORDER BY c.relname COLLATE "C"
 """
 _COLUMNS = """
@@ -185,9 +186,9 @@ def major(text: str) -> int:
 
 
 def contents(connection: psycopg.Connection[tuple[Any, ...]]) -> dict[str, TableContent]:
-    """Return the contents of all tables of the current schema."""
+    """Return the contents of all tables of the current schema, without the mark of a restore."""
     found = {}
-    for oid, name in connection.execute(_TABLES).fetchall():
+    for oid, name in connection.execute(_TABLES, [RESTORING]).fetchall():
         columns = connection.execute(_COLUMNS, [oid]).fetchall()
         digest, rows = hashlib.sha256(), 0
         with (

@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from agents.features.operations.backups.errors import BackupRefused
 from agents.features.operations.backups.manifest import MOST_BYTES, NAME, UnreadManifest
+from agents.features.operations.owner import give_to_owner
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
@@ -118,7 +119,7 @@ class DirectoryRepository(Repository):
                     f"{self.path} has files, and no backups. Name a new or an empty directory."
                 )
             for each in ("objects", "new", "snapshots"):
-                (self.path / each).mkdir(mode=0o700, exist_ok=True)
+                self._make(self.path / each)
         except FileNotFoundError:
             raise BackupRefused(
                 f"The directory {self.path.parent} does not exist. Create it first."
@@ -151,6 +152,7 @@ class DirectoryRepository(Repository):
                 return
             raise BackupRefused(f"Cannot use {self.path}: {error.strerror}.") from error
         try:
+            give_to_owner(lock, self.path)
             try:
                 fcntl.flock(lock, how | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -176,8 +178,23 @@ class DirectoryRepository(Repository):
 
     def keep(self, file: BinaryIO, digest: str) -> None:
         place = self._place(digest)
-        place.parent.mkdir(mode=0o700, exist_ok=True)
+        try:
+            self._make(place.parent)
+        except OSError as error:
+            raise BackupRefused(f"Cannot write to {self.path}: {error.strerror}.") from error
         self._write(place, file)
+
+    def _make(self, directory: Path) -> None:
+        """Create a directory for the owner of the repository, if it is missing."""
+        try:
+            directory.mkdir(mode=0o700)
+        except FileExistsError:
+            return
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            give_to_owner(descriptor, self.path)
+        finally:
+            os.close(descriptor)
 
     def _write(self, place: Path, file: BinaryIO) -> None:
         """Write a complete file under another name, then give it its name."""
@@ -189,6 +206,7 @@ class DirectoryRepository(Repository):
                 while block := file.read(1024**2):
                     target.write(block)
                 target.flush()
+                give_to_owner(target.fileno(), self.path)
                 os.fsync(target.fileno())
             os.rename(part, place)
             self._renamed.add(place.parent)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 import sqlite3 as sqlite_library
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,14 +34,25 @@ from agents.features.operations.backups.opening import (
 )
 from agents.features.operations.backups.review import Reviewed, make_safe
 from agents.features.operations.backups.scratch_tree import ScratchTree, scratch_directory
+from agents.features.operations.backups.swap import (
+    NOTHING,
+    FileJournal,
+    Journal,
+    Rename,
+    planned,
+    swap,
+)
 from agents.features.operations.backups.target_postgresql import PostgresqlTarget
+from agents.features.operations.backups.unfinished import only_restore, undo_unfinished
 from agents.features.operations.database_move.errors import MoveRefused
 from agents.features.operations.database_move.quiet import refuse_active
 from agents.features.operations.database_move.sqlite import SqliteSide, _holders
+from agents.features.operations.owner import give_to_owner
 from agents.settings import DataSettings
 from agents.settings.data import sqlite_database
 
 KEPT = "before-restore-"
+_PART = ".restoring-"
 _KEY_FILE = "secret_key"
 _OTHER_KEYS = "restored-keys.env"
 
@@ -57,6 +69,8 @@ class Restored:
 
 def restore_backup(opened: Opened, *, replace: bool, revoke_tokens: bool, say: Say) -> Restored:
     """Restore a backup into this installation (VEL_DATA_DIR, DATABASE_URL).
+
+    If an earlier restore was interrupted, this puts the installation before it back first.
 
     Args:
         opened: The backup.
@@ -80,9 +94,30 @@ def restore_backup(opened: Opened, *, replace: bool, revoke_tokens: bool, say: S
             "then use `vel database move`."
         )
     _refuse_newer(opened)
+    with only_restore():
+        undo_restore(say)
+        return _restore(opened, replace=replace, revoke_tokens=revoke_tokens, say=say)
+
+
+def undo_restore(say: Say) -> bool:
+    """Put the installation before an interrupted restore back. Return whether there was one.
+
+    Call it in `only_restore`. Raises `BackupRefused`.
+    """
+    was_interrupted = undo_unfinished(say)
+    settings = connections[DEFAULT_DB_ALIAS].settings_dict
+    if settings["ENGINE"] == "django.db.backends.sqlite3":
+        _SqliteTarget(settings, "").remove_remains()
+    return was_interrupted
+
+
+def _restore(opened: Opened, *, replace: bool, revoke_tokens: bool, say: Say) -> Restored:
+    manifest = opened.manifest
+    settings = connections[DEFAULT_DB_ALIAS].settings_dict
     data = DataSettings.now().DATA_DIR
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    target = PostgresqlTarget(stamp) if engine == "postgresql" else _SqliteTarget(settings, stamp)
+    is_file = manifest.database.engine == sqlite.ENGINE
+    target = _SqliteTarget(settings, stamp) if is_file else PostgresqlTarget(stamp)
     if not replace:
         _refuse_files(data)
     with ExitStack() as stack:
@@ -97,15 +132,17 @@ def restore_backup(opened: Opened, *, replace: bool, revoke_tokens: bool, say: S
             target.filled(opened, scratch, lambda: _make_safe(opened, revoke_tokens))
         )
         say("putting everything in place")
-        swap = _Swap(data, f"{KEPT}{stamp}")
+        aside = data / f"{KEPT}{stamp}"
+        renames = [
+            each for area in AREAS for each in planned(tree.path / area, data / area, aside / area)
+        ]
         notes: list[str] = []
-        with swap:
-            for area in AREAS:
-                swap.put(tree.path / area, data / area)
-            if opened.keys is not None:
-                notes = _put_keys(swap, opened.keys, data, scratch)
-            kept = target.put()
-        return Restored(manifest.name, reviewed, [*swap.kept(), *kept], notes)
+        if opened.keys is not None:
+            notes = _plan_keys(renames, opened.keys, data, scratch, aside)
+        renames += target.renames()
+        swap(renames, target.journal(data))
+        kept = [str(aside)] if aside.exists() else []
+        return Restored(manifest.name, reviewed, [*kept, *target.kept()], notes)
 
 
 def _refuse_newer(opened: Opened) -> None:
@@ -142,21 +179,25 @@ def _make_safe(opened: Opened, revoke_tokens: bool) -> Reviewed:
     return make_safe(manifest.name, manifest.created_at, revoke_tokens=revoke_tokens)
 
 
-def _put_keys(swap: _Swap, keys: Keys, data: Path, scratch: Path) -> list[str]:
-    """Put the secret key in place, and other keys into a file. Return notes for the person."""
+def _plan_keys(
+    renames: list[Rename], keys: Keys, data: Path, scratch: Path, aside: Path
+) -> list[str]:
+    """Add the files with the secret key and with other keys. Return notes for the person."""
     notes = []
     present = present_keys()
+
+    def add(name: str, text: str) -> None:
+        _write_private(scratch / name, text)
+        renames.extend(planned(scratch / name, data / name, aside / name))
+
     if present.secret_key != keys.secret_key:
-        _write_private(scratch / _KEY_FILE, keys.secret_key)
-        swap.put(scratch / _KEY_FILE, data / _KEY_FILE)
+        add(_KEY_FILE, keys.secret_key)
         if os.environ.get("VEL_SECRET_KEY", "").strip():
             notes.append(
                 f"VEL_SECRET_KEY is set to another key than {data / _KEY_FILE}, and wins: unset it"
             )
     if keys.stored_secrets and present.stored_secrets != keys.stored_secrets:
-        lines = f"VEL_SECRET_KEYS={','.join(keys.stored_secrets)}\n"
-        _write_private(scratch / _OTHER_KEYS, lines)
-        swap.put(scratch / _OTHER_KEYS, data / _OTHER_KEYS)
+        add(_OTHER_KEYS, f"VEL_SECRET_KEYS={','.join(keys.stored_secrets)}\n")
         notes.append(f"set VEL_SECRET_KEYS as in {data / _OTHER_KEYS}, then delete that file")
     return notes
 
@@ -165,42 +206,8 @@ def _write_private(path: Path, text: str) -> None:
     with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
         file.write(force_str(text))
         file.flush()
+        give_to_owner(file.fileno())
         os.fsync(file.fileno())
-
-
-class _Swap:
-    """Renames, all of which are undone if the block fails."""
-
-    def __init__(self, data: Path, kept: str) -> None:
-        self._kept = data / kept
-        self._done: list[tuple[Path, Path]] = []
-
-    def __enter__(self) -> None:
-        return None
-
-    def put(self, new: Path, place: Path) -> None:
-        """Keep the present entry at `place`, and rename `new` to it, if that exists."""
-        if place.is_symlink() or place.exists():
-            self._kept.mkdir(mode=0o700, exist_ok=True)
-            self._rename(place, self._kept / place.name)
-        if new.exists():
-            self._rename(new, place)
-
-    def _rename(self, source: Path, target: Path) -> None:
-        os.rename(source, target)
-        self._done.append((source, target))
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if error is None:
-            return
-        for source, target in reversed(self._done):
-            os.rename(target, source)
-        with suppress(FileNotFoundError):
-            os.rmdir(self._kept)
-        self._done.clear()
-
-    def kept(self) -> list[str]:
-        return [str(self._kept)] if self._kept.exists() else []
 
 
 class _SqliteTarget:
@@ -209,11 +216,16 @@ class _SqliteTarget:
     def __init__(self, settings: dict[str, Any], stamp: str) -> None:
         self._settings = settings
         self._file = Path(str(settings["NAME"]))
-        self._part = self._file.with_name(f"{self._file.name}.restoring-{secrets.token_hex(4)}")
+        self._part = self._file.with_name(f"{self._file.name}{_PART}{secrets.token_hex(4)}")
         self._old = self._file.with_name(f"{self._file.name}.{KEPT}{stamp}")
 
     def places(self) -> list[Path]:
         return [self._file.parent]
+
+    def remove_remains(self) -> None:
+        """Delete the databases that killed restores have left."""
+        for path in self._file.parent.glob(f"{glob.escape(self._file.name)}{_PART}*"):
+            path.unlink()
 
     @contextmanager
     def reserved(self, *, replace: bool) -> Iterator[None]:
@@ -271,28 +283,30 @@ class _SqliteTarget:
             for end in sqlite.ENDS:
                 Path(f"{self._part}{end}").unlink(missing_ok=True)
 
-    def put(self) -> list[str]:
-        """Keep the old file, and give the new one its name. Return the place of the old one."""
-        moved = []
-        try:
-            for end in sqlite.ENDS:
-                if os.path.exists(f"{self._file}{end}"):
-                    os.rename(f"{self._file}{end}", f"{self._old}{end}")
-                    moved.append(end)
-            os.rename(self._part, self._file)
-        except BaseException:
-            for end in moved:
-                os.rename(f"{self._old}{end}", f"{self._file}{end}")
-            raise
-        return [str(self._old)] if moved else []
+    def renames(self) -> list[Rename]:
+        """Return the renames that keep the old file, and give the new one its name."""
+        files = [(Path(f"{self._file}{end}"), Path(f"{self._old}{end}")) for end in sqlite.ENDS]
+        (file, old), *beside = files
+        # The log of the old file first: SQLite would use it for the new file.
+        return [
+            *(each for place, kept in beside for each in planned(NOTHING, place, kept)),
+            *planned(self._part, file, old),
+        ]
+
+    def journal(self, data: Path) -> Journal:
+        return FileJournal(data)
+
+    def kept(self) -> list[str]:
+        return [str(self._old)] if self._old.exists() else []
 
 
 def _settle(file: Path) -> None:
-    """Bring everything into the file itself, and onto the disk."""
+    """Bring everything into the file itself, for the account of Vel, and onto the disk."""
     with closing(sqlite_library.connect(file)) as database:
         database.execute("PRAGMA journal_mode=DELETE")
     descriptor = os.open(file, os.O_RDONLY)
     try:
+        give_to_owner(descriptor)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

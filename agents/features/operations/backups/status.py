@@ -9,6 +9,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from agents.features.operations.owner import give_to_owner
 from agents.settings import DataSettings
 
 NAME = "backup-status.json"
@@ -62,6 +63,7 @@ def _write(status: BackupStatus) -> None:
     try:
         with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             json.dump(asdict(status), file)
+            give_to_owner(file.fileno())
         os.replace(fresh, _file())
     finally:
         fresh.unlink(missing_ok=True)

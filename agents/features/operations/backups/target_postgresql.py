@@ -11,11 +11,19 @@ import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 from psycopg import sql
 
+from agents.doors.cli.terminal import one_line
 from agents.doors.database_schema import MIGRATION_LOCK
-from agents.features.operations.backups.errors import BackupRefused
+from agents.features.operations.backups.errors import BackupRefused, EndUnknown
 from agents.features.operations.backups.opening import Opened, check_postgresql, unpack_database
 from agents.features.operations.backups.postgresql import PostgresqlServer, load, major, version
 from agents.features.operations.backups.review import Reviewed
+from agents.features.operations.backups.swap import Journal, Rename
+from agents.features.operations.backups.unfinished import (
+    Mark,
+    TableJournal,
+    bring_back,
+    write_mark,
+)
 from agents.features.operations.database_move.errors import MoveRefused
 from agents.features.operations.database_move.quiet import refuse_active
 from agents.features.operations.database_move.sides import LOCK_SECONDS
@@ -34,6 +42,7 @@ class PostgresqlTarget:
         self._old = f"before_restore_{stamp.lower()}"
         self._schema = ""
         self._has_old = False
+        self._mark = Mark("", "")
 
     def places(self) -> list[Path]:
         return []
@@ -105,37 +114,44 @@ class PostgresqlTarget:
             reviewed = make()
             connections[DEFAULT_DB_ALIAS].close()
             yield reviewed
-        except BaseException:
+        except EndUnknown:
+            raise
+        except BaseException as error:
             connections[DEFAULT_DB_ALIAS].close()
-            self._bring_back()
+            try:
+                bring_back(self._server, self._mark)
+            except BackupRefused as refused:
+                raise BackupRefused(
+                    f"{one_line(str(error), 300)} The old tables could not be put back: {refused} "
+                    "Then run: vel restore --undo"
+                ) from error
             raise
 
-    def put(self) -> list[str]:
-        """Return the place of the old tables. The new ones are in place already."""
+    def renames(self) -> list[Rename]:
+        """Return nothing: the tables have their names already."""
+        return []
+
+    def journal(self, data: Path) -> Journal:
+        return TableJournal(self._server, self._mark, data)
+
+    def kept(self) -> list[str]:
         return [f"the schema {self._old} of {self._server.name}"] if self._has_old else []
 
     def _set_aside(self) -> None:
-        if not self._has_old:
-            return
-        old, schema = sql.Identifier(self._old), sql.Identifier(self._schema)
+        """Rename the schema of the old tables, and create an empty one with a mark."""
+        self._mark = Mark(self._schema, self._old if self._has_old else "")
+        schema, old = sql.Identifier(self._schema), sql.Identifier(self._old)
         try:
             with self._server.connect() as connection:
-                connection.execute(sql.SQL("ALTER SCHEMA {} RENAME TO {}").format(schema, old))
-                connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+                if self._has_old:
+                    connection.execute(sql.SQL("ALTER SCHEMA {} RENAME TO {}").format(schema, old))
+                    connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+                write_mark(connection, self._mark)
         except psycopg.errors.InsufficientPrivilege as error:
             raise BackupRefused(
                 f"The role of DATABASE_URL may not rename the schema {self._schema} of "
                 f"{self._server.name}. Use the owner of the database, or an empty database."
             ) from error
-
-    def _bring_back(self) -> None:
-        old, schema = sql.Identifier(self._old), sql.Identifier(self._schema)
-        with self._server.connect() as connection:
-            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema))
-            if self._has_old:
-                connection.execute(sql.SQL("ALTER SCHEMA {} RENAME TO {}").format(old, schema))
-            else:
-                connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
 
 
 def _others(connection: psycopg.Connection[tuple[object, ...]]) -> object:

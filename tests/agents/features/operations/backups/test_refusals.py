@@ -21,6 +21,8 @@ from tests.agents.features.operations.backups.installation import (
 
 NOW = "(julianday('now') - 2440587.5) * 86400.0"
 HUGE = str(10**16)
+SERVICE = 4242
+"""The uid of the service."""
 
 
 def create(installation: Installation, place: object, **environment: str) -> str:
@@ -69,6 +71,23 @@ def test_places_without_permission_are_refused(installation: Installation) -> No
     vel = installation.new(VEL_SECRET_KEY=KEY)
     vel.data.chmod(0o500)
     assert "Permission denied" in line_of(installation.restore(vel))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_the_account_of_the_service_can_use_what_root_has_backed_up_and_restored(
+    installation: Installation,
+) -> None:
+    os.chown(installation.vel.data, SERVICE, SERVICE)
+    installation.repository.mkdir()
+    os.chown(installation.repository, SERVICE, SERVICE)
+    installation.backup()
+    assert {path.stat().st_uid for path in installation.repository.rglob("*")} == {SERVICE}
+    assert (installation.vel.data / "backup-status.json").stat().st_uid == SERVICE
+    vel = installation.new(VEL_SECRET_KEY=KEY)
+    os.chown(vel.data, SERVICE, SERVICE)
+    assert installation.restore(vel).returncode == 0
+    for name in ("vel.sqlite3", "restore.lock"):
+        assert (vel.data / name).stat().st_uid == SERVICE
 
 
 def test_keys_need_a_passphrase_that_is_long_enough(
