@@ -13,9 +13,10 @@ pytestmark = pytest.mark.chromium
 
 
 def test_ctrl_k_finds_a_conversation_and_enter_opens_it(site: Site, new_page: NewPage) -> None:
-    site.do("make_run", owner="olga", message="Snow")
-    run = site.do("make_run", owner="olga", message="<b>Rain</b> in <script>")
-    page = new_page("olga")
+    site.do("make_user", name="seeker")
+    site.do("make_run", owner="seeker", message="Snow")
+    run = site.do("make_run", owner="seeker", message="<b>Rain</b> in <script>")
+    page = new_page("seeker")
     page.add_init_script(LISTEN)
     page.goto("/usage/")
     page.keyboard.press("Control+k")
