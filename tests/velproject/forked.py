@@ -88,6 +88,8 @@ def import_modules() -> None:
     import_module("agents.middleware.registry").installed_middleware()
     for name in _FIRST_USED_IN_COMMANDS:
         import_module(name)
+    # The REST API of `vel schema` has registered some of these. Checks of Django need them all.
+    import_module("agents.admin")
     for _ in import_module("agents.kernel.features").feature_modules("options"):
         pass
     search_words()

@@ -67,9 +67,9 @@ def encoding_refusal() -> str:
 
     The server names its encoding with each new connection, so this takes no query.
     """
-    connection = connections[DEFAULT_DB_ALIAS]
-    if connection.vendor != "postgresql":
+    if not is_postgresql():
         return ""
+    connection = connections[DEFAULT_DB_ALIAS]
     connection.ensure_connection()
     encoding = connection.connection.info.parameter_status("server_encoding")
     if encoding in (None, "UTF8"):
@@ -95,6 +95,12 @@ def remove_mark() -> str:
         with transaction.atomic(), connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(f"DROP TABLE {TABLE}")
     return place
+
+
+def is_postgresql() -> bool:
+    """Return whether Vel's database is PostgreSQL. It needs no connection."""
+    engine: str = connections[DEFAULT_DB_ALIAS].settings_dict["ENGINE"]
+    return engine.endswith("postgresql")
 
 
 def missing_file() -> str:

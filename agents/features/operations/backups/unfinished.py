@@ -30,7 +30,7 @@ from agents.features.operations.backups.swap import (
     put_back,
 )
 from agents.features.operations.owner import give_to_owner
-from agents.features.operations.starting import RESTORING
+from agents.features.operations.starting import RESTORING, is_postgresql
 from agents.settings import DataSettings
 
 _LOCK = "restore.lock"
@@ -151,7 +151,7 @@ def undo_unfinished(say: Say) -> bool:
             journal.remove()
             return True
         journal.remove()  # its unfinished file
-        if connections[DEFAULT_DB_ALIAS].vendor == "postgresql":
+        if is_postgresql():
             return _undo_postgresql(data, say)
     except OSError as error:
         raise BackupRefused(
