@@ -24,3 +24,9 @@ def take_background_job(name: str, every: float) -> bool:
         [BackgroundJob(name=name, due_at=0)], ignore_conflicts=True
     )
     return bool(created) and bool(due.update(due_at=DatabaseNow() + every))
+
+
+def hurry_background_job(name: str, within: float) -> None:
+    """Let the job be due in at most `within` seconds, for example after it has failed."""
+    soon = DatabaseNow() + within
+    BackgroundJob.objects.filter(name=name, due_at__gt=soon).update(due_at=soon)

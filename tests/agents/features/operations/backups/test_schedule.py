@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from agents.features.operations.jobs import BackupStarter
+from agents.features.operations.jobs import RETRY_SECONDS, BackupStarter
 from agents.models import BackgroundJob
+from agents.models.database_clock import database_now
 from tests.agents.features.operations.backups.installation import KEY
 from tests.velproject.command import Vel, new_vel
 
@@ -44,6 +45,28 @@ def test_one_worker_makes_a_due_backup_and_deletes_old_ones(
         assert "the last one failed 0 h ago: The directory" in doctor(vel)
         first.close()
         first.join()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_failed_backup_is_tried_again_after_an_hour(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    missing = str(tmp_path / "a" / "b")
+    settings.VEL = {**settings.VEL, "BACKUP_TO": missing, "BACKUP_EVERY": 24.0}
+    with new_vel(VEL_SECRET_KEY=KEY, VEL_BACKUP_TO=missing) as vel:
+        for name, value in vel.env(DATABASE_URL="", DJANGO_SETTINGS_MODULE="").items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.delenv("DJANGO_SETTINGS_MODULE")
+        starter = BackupStarter()
+        starter.look()
+        assert starter._thread is not None
+        starter._thread.join()
+        starter._next = 0.0
+        starter.look()
+        left = BackgroundJob.objects.get(name="backup").due_at - database_now()
+        assert RETRY_SECONDS / 2 < left <= RETRY_SECONDS
+        starter.close()
+        starter.join()
 
 
 @pytest.mark.django_db
