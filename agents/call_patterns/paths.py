@@ -22,12 +22,13 @@ from sandbox.backends.names import meant
 from sandbox.backends.patterns import compile_linear
 from sandbox.errors import InvalidRequest as InvalidPattern
 from sandbox.errors import PathRefused
-from sandbox.paths import MAX_PATH_BYTES, WORKING_DIR, is_within, normalise, resolve_workspace_path
+from sandbox.paths import MAX_PATH_BYTES, WORKING_DIR, normalise, resolve_workspace_path
 
 _DEFAULTS = {"ls": ".", "grep": ".", "glob": "."}
 """The default paths of file tools."""
 _DEEP_TOOLS = frozenset({"grep", "glob"})
 """These tools read everything below their path."""
+_ANY_PARTS = "(?:/[^/]+)*"
 _MAGIC = frozenset("*?[{")
 _LONGEST = 10 * 2 * MAX_PATH_BYTES
 """Maximum characters of a path, all written as escapes."""
@@ -42,6 +43,7 @@ def check_pattern(pattern: str) -> None:
     if pattern == "~" or pattern.startswith("~/"):
         raise InvalidPattern("there is no home directory here. Write the path without `~/`.")
     _compiled(pattern, WORKING_DIR, False)
+    _above(pattern, WORKING_DIR)
 
 
 class PathReading:
@@ -75,7 +77,7 @@ class PathReading:
                 return True  # file tools refuse it, and other meanings must not pass
             if self._fits(expression, pattern, path):
                 return True
-            if tool in _DEEP_TOOLS and is_within(_literal(pattern, start), path):
+            if tool in _DEEP_TOOLS and self._fits(_above(pattern, start), pattern, path):
                 return True
         return False
 
@@ -154,11 +156,15 @@ def _canonical(path: str, tool: str, sandbox: bool) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _literal(pattern: str, start: str) -> str:
-    """Return the directory above the first wildcard, or the whole path."""
-    parts = _parts(pattern, start)
-    fixed = next((n for n, part in enumerate(parts) if "*" in part), len(parts))
-    return "/" + "/".join(parts[:fixed])
+def _above(pattern: str, start: str) -> Any:
+    """Return the expression of the directories that can contain a matching path, in any case."""
+    expression = ""
+    for part in reversed(_parts(pattern, start)):
+        if part == "**":
+            expression = f"{_ANY_PARTS}{expression}"
+        else:
+            expression = f"(?:/{_name(part)}{expression})?"
+    return compile_linear(f"(?s:/|{expression})", ignore_case=True)
 
 
 def _parts(pattern: str, start: str) -> list[str]:
@@ -173,8 +179,9 @@ def _parts(pattern: str, start: str) -> list[str]:
 def _compiled(pattern: str, start: str, any_case: bool) -> Any:
     expression = ""
     for part in _parts(pattern, start):
-        if part == "**":
-            expression += "(?:/[^/]+)*"
-        else:
-            expression += "/" + "[^/]*".join(str(re2.escape(text)) for text in part.split("*"))
+        expression += _ANY_PARTS if part == "**" else "/" + _name(part)
     return compile_linear(f"(?s:{expression or '/'})", ignore_case=any_case)
+
+
+def _name(part: str) -> str:
+    return "[^/]*".join(str(re2.escape(text)) for text in part.split("*"))

@@ -251,6 +251,12 @@ def test_a_star_stays_within_a_name() -> None:
         ("glob", {"pattern": "/sandbox/shared/**"}, "/sandbox/shared/secret/**"),
         ("glob", {"pattern": "secret/*", "path": "/sandbox/shared"}, "/sandbox/shared/secret/**"),
         ("glob", {"pattern": "**", "path": None}, "keys/*"),
+        ("grep", {"pattern": "x"}, "**/.env"),
+        ("grep", {"pattern": "x", "path": "a/b"}, "**/.env"),
+        ("grep", {"pattern": "x", "path": "/"}, "**/.env"),
+        ("grep", {"pattern": "x", "path": "a/b"}, "a/*/secret"),
+        ("grep", {"pattern": "x", "path": "A"}, "a/secret"),
+        ("glob", {"pattern": "*", "path": "a"}, "*/secret.txt"),
         ("ls", {}, "/sandbox/workspace"),
         ("write_memory", {"path": "/memory/knowledge/a.md"}, "knowledge/**"),
         ("write_memory", {"path": "knowledge/a.md"}, "/memory/knowledge/**"),
@@ -266,6 +272,8 @@ def test_a_denial_finds_the_path(tool: str, tool_input: dict[str, Any], pattern:
     [
         ("read_file", {"path": "shared/secret"}, "/sandbox/shared/secret/**"),
         ("grep", {"pattern": "x", "path": "docs"}, "/sandbox/shared/secret/**"),
+        ("grep", {"pattern": "x", "path": "a/b/c"}, "a/*/secret"),
+        ("grep", {"pattern": "x", "path": "ab"}, "a/secret"),
         ("execute", {"command": "cat .env"}, "**/.env"),
     ],
 )
