@@ -20,7 +20,7 @@ def build(checkout: Path, source: Source, output: Path, licences_of: Path | None
     """Build a release into `output`, and replace the files of earlier ones there.
 
     Two builds of one commit are identical, byte for byte, in any directory, with any umask, at
-    any time. The licence report also depends on the installed packages of this environment.
+    any time. The licence report also depends on the packages in the environment of `licences_of`.
 
     Args:
         checkout: The working tree of a Git repository.

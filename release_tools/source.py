@@ -62,7 +62,7 @@ def export(checkout: Path, source: Source, directory: Path) -> None:
     """Write the files of the commit into an empty directory, without any other files.
 
     The result does not depend on the umask, the user's settings of git or untracked files. Only
-    attributes in the checkout's own `.git/info/attributes` can change it.
+    attributes in the checkout's `.git/info/attributes` and of the system can change it.
 
     Raises:
         ReleaseError: git or tar is missing, or failed.

@@ -197,7 +197,7 @@ def _needed(preload: Preload) -> bool:
 
 
 def join_before_forks() -> None:
-    """Register this host before the first worker starts.
+    """Register this host, if it has a name (`VEL_HOST`), before the first worker starts.
 
     Raises `MachineRefused` with the reason if this host may not start workers. If the database is
     unreachable, workers may start: they wait for it themselves.

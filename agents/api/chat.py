@@ -329,7 +329,10 @@ def check_chat_id(chat_id: str) -> None:
 
 
 def chat_of(user: AbstractBaseUser, agent: str, chat_id: str) -> Thread:
-    """Return the thread of a chat. Raises `NotFound`, or `InvalidRequest` for an invalid id."""
+    """Return the thread of a chat of `user` with an agent, named by its id or slug.
+
+    Raises `NotFound`, and `InvalidRequest` for an invalid `chat_id`.
+    """
     check_chat_id(chat_id)
     thread = chat_thread(user, agent, chat_id)
     if thread is None:

@@ -46,7 +46,10 @@ class Tokens(ApiView):
 
 
 class OneToken(ApiView):
-    """The endpoint `DELETE /tokens/{id}` revokes a token. It is idempotent and keeps the record."""
+    """The endpoint `DELETE /tokens/{id}` revokes a token of the user.
+
+    It is idempotent and keeps the record.
+    """
 
     scopes: ClassVar = {"DELETE": SESSION_ONLY}
 

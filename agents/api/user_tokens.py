@@ -1,6 +1,6 @@
 """Endpoints to list and revoke the tokens of all users.
 
-A user creates a token only when signed in with a browser session: see `agents.api.tokens`.
+In the API, a user creates a token only with a browser session: see `agents.api.tokens`.
 """
 
 from __future__ import annotations

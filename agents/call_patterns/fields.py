@@ -45,7 +45,8 @@ def holds_recipient(name: str) -> bool:
 def whole_values(tool_input: Any, wanted: Callable[[str], bool]) -> list[str] | None:
     """Return the texts of all wanted fields. None if one is neither a text nor a list of texts.
 
-    Used for permits. Reads only the top level, which contains the tool's own fields.
+    Also None for an empty list, and for an input that is not a mapping. Used for permits. Reads
+    only the top level, which contains the tool's own fields.
     """
     if not isinstance(tool_input, Mapping):
         return None

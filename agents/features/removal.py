@@ -35,7 +35,7 @@ def feature_named(name: str) -> FeatureConfig:
 
 
 def rows_of(feature: FeatureConfig) -> int:
-    """Return how many rows the tables of the feature have."""
+    """Return how many rows the models of the feature have."""
     return sum(model._base_manager.count() for model in feature.get_models())
 
 

@@ -244,7 +244,7 @@ def checked_options(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_value(value: Any) -> Any:
-    """Return the value of a field as JSON data."""
+    """Return the value of an option as JSON data: a Decimal as a number, a tuple as a list."""
     if isinstance(value, Decimal):
         # Use a number without a point for whole dollars. The column's six digits fit a float.
         return int(value) if value == value.to_integral_value() else float(value)

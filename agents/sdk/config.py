@@ -151,9 +151,10 @@ class DeepAgentConfig:
     (`VEL_TOOLS`); `middleware` are instances of `BaseMiddleware`. With `sandbox_enabled` False,
     files are in the database and no commands run. With a `sandbox_working_dir` of None, Vel keeps a
     directory for each session. A session keeps its directory: if you name another one, its next run
-    is refused. With a `sandbox_timeout` of 30, each tool has its own limit. `interrupt_on` names
-    tools that require approval: True, False, or a rule (docs/guides/policy.md). `persistence_path`
-    is a SQLite file; None is the project's database or, in a script, a temporary one.
+    is refused. `sandbox_timeout` is the limit of commands that name no other; with the default, 30,
+    each tool has its own limit. `interrupt_on` names tools that require approval: True, False, or a
+    rule (docs/guides/policy.md). `persistence_path` is a SQLite file; None is the project's
+    database or, in a script, a temporary one.
 
     `checkpoint_interval` is accepted and has no effect: every step is stored. With
     `auto_load_skills`, the model gets the names of skills that match a message.

@@ -1,4 +1,7 @@
-"""Erase the history of a memory file, so that nobody can read or restore earlier contents."""
+"""Erase the history of a memory file: nobody can read or restore earlier contents from it.
+
+Conversations that contain earlier contents keep them: see `Purge.threads`.
+"""
 
 from __future__ import annotations
 

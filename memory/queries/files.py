@@ -213,7 +213,11 @@ def revision_content(
 
 
 def file_state(agent_id: str, path: str, person_id: int | None = None) -> FileState:
-    """Return the current state of the file at `path`, which the caller has checked."""
+    """Return the current state of a file of `knowledge` or `me`, and "no file" for other paths.
+
+    The caller has checked `path`. For other files use `memory_state`. Raises `InvalidPath` for a
+    path below `me/` without `person_id`.
+    """
     latest = (
         revisions_at(agent_id, path, person_id)
         .order_by("-number")

@@ -48,7 +48,11 @@ class ToolboxStore:
             remove_tree(directory)
 
     def publish(self, name: str, staged: Path) -> str:
-        """Make the complete directory `staged` the newest generation. Return its id."""
+        """Make the complete directory `staged` the newest generation. Return its id.
+
+        Removes generations that are not in use. Raises `ToolboxError` if another account could
+        change the toolbox.
+        """
         own = self.base / name
         try:
             own.mkdir(mode=0o755)

@@ -105,7 +105,7 @@ def file_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) ->
 
 
 def kind_of(data: bytes) -> str:
-    """Return the type of a binary file by its first bytes. The file is not opened."""
+    """Return the type of a binary file in words, such as `a PNG image`, by its first bytes."""
     return next((name for start, name in _KINDS if data.startswith(start)), "binary data")
 
 

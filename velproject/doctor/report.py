@@ -98,7 +98,7 @@ def check_data_directory() -> Finding:
 
 
 def check_settings() -> Iterator[Finding]:
-    """Run Django's system checks, including Vel's own."""
+    """Run Django's system checks and Vel's own, except those that other checks here examine."""
     yield from system_checks(lambda message: message.id not in _LOOKED_AT, "no problems")
 
 

@@ -193,7 +193,8 @@ class ThreadFiles:
     def workspace(self) -> Workspace:
         """Return the thread's directories, created if necessary. Raises `SandboxError`.
 
-        The report at the end of the run lists later changes of a user's own directory.
+        The first call for a user's own directory stores its state. The report at the end of the run
+        compares with it, and lists the changed files that programs outside the sandbox run.
         """
         with self._lock:
             workspace = self._open()

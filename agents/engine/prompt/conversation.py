@@ -2,7 +2,8 @@
 
 Rows refer to pictures by their ids. The bytes inserted here are always the same, so the prompt's
 prefix does not change (invariant 5). Shortening with the same limit always gives the same bytes,
-too. Blocks keep their types and ids, so that calls and results stay pairs.
+too. Blocks keep their ids, and all but pictures their types, so that calls and
+results stay pairs.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def _recent(turns: Sequence[Said], budget: int, room: Room) -> tuple[int, int, i
 def turn_tokens(turn: Said, limit: int) -> tuple[int, int]:
     """Return the estimated tokens of a turn with texts of at most `limit` bytes.
 
-    Also how many texts are cut.
+    Also how many blocks and results are shortened. Notes are counted in full.
     """
     tokens = sum(estimate_blocks(content) for _, content in turn.notes)
     cuts = 0

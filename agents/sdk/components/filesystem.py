@@ -96,7 +96,11 @@ class FilesystemMiddleware(BuiltInMiddleware):
         ]
 
     def ls(self, path: str | None = None, **others: Any) -> dict[str, Any]:
-        """List a directory. Here and below, `others` are aliases of the parameters."""
+        """List a directory.
+
+        Each tool returns its result; an error is a result with the key `error`. `others` are
+        aliases of the parameters. Other names raise TypeError.
+        """
         return self._run("ls", {"path": path}, others)
 
     def read_file(
@@ -109,8 +113,7 @@ class FilesystemMiddleware(BuiltInMiddleware):
     ) -> dict[str, Any]:
         """Read `limit` lines of a file. `offset` is the number of the first of them, from 0.
 
-        Skips the first `line_offset` characters of that line. Returns the result of the tool; an
-        error is a result with the key `error`.
+        Skips the first `line_offset` characters of that line.
         """
         given = {"path": path, "offset": offset, "limit": limit, "line_offset": line_offset}
         return self._run("read_file", given, others)

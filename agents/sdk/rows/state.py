@@ -171,7 +171,10 @@ def thread_of(definition: Definition, owner: Any, session_id: str) -> Thread | N
 
 
 def read_session(definition: Definition, owner: Any, session_id: str) -> State | None:
-    """Return the state of a session without `session_id`, None if there is no such session."""
+    """Return the state of the session `session_id`, without the key `session_id`.
+
+    None if there is no such session.
+    """
     thread = thread_of(definition, owner, session_id)
     if thread is None:
         return None

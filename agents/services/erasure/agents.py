@@ -62,7 +62,8 @@ def erase_conversations(agent: Agent, *, by: AbstractBaseUser) -> int:
 
     Raises `NotAllowed`, and `Conflict` if the agent is not archived (code `agent_active`), if a run
     has not ended (`thread_busy`), or if conversations of other agents contain runs of it
-    (`agent_used`): then nothing is erased.
+    (`agent_used`): then nothing is erased. If a run
+    starts meanwhile, some conversations are erased before the `Conflict`.
     """
     missing = [needed for needed in NEEDED if not has_permission(by, needed)]
     if missing:

@@ -80,9 +80,9 @@ def refuse_nameless() -> None:
 
 
 def own_identity() -> str:
-    """Return the identity of this machine's data directory, created by the first call.
+    """Return a random text from a file in the data directory. The first call creates the file.
 
-    With shared workspaces each host has its own.
+    With `SHARED_WORKSPACES`, all hosts have one data directory, and each has a file of its own.
     """
     name = (
         f"host-{MachineSettings.now().HOST}" if MachineSettings.now().SHARED_WORKSPACES else "host"
