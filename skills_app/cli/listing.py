@@ -33,7 +33,7 @@ name_argument = click.argument("name", metavar="NAME")
 agent_option = click.option(
     "--agent",
     metavar="AGENT",
-    help="Among the skills of this agent (a slug, or the start of an ID).",
+    help="Among the skills that this agent can have (a slug, or the start of an ID).",
 )
 version_option = click.option(
     "--version",

@@ -43,7 +43,7 @@ def notifications() -> None:
 @with_database
 @json_option
 def list_targets(as_json: bool) -> None:
-    """List targets, their messages and failed deliveries."""
+    """List targets, with the numbers of waiting and failed messages."""
     rows = list(
         NotificationTarget.objects.select_related("agent").annotate(
             waiting=Count("notifications", Q(notifications__status=NotificationStatus.PENDING)),

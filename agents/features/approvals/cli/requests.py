@@ -58,7 +58,7 @@ _FILTERS = [
         "--kind",
         default="",
         metavar="NAME",
-        help="Only requests of this kind, such as tool. An unknown kind prints all kinds.",
+        help="Only requests of this kind, such as tool. The error for an unknown kind names all.",
     ),
     click.option("--run", default="", help="Only requests of this run (an ID, or its start)."),
     click.option("--expiring", is_flag=True, help="Only requests that expire, the next one first."),

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.agents.features.operations.backups.installation import Installation
-from tests.velproject.cli.commands.move.conftest import environment_of, filled, old, role
+from tests.velproject.cli.commands.move.conftest import environment_of, filled, old, other_url, role
 from tests.velproject.cli.commands.move.databases import Old
 from tests.velproject.command import Vel, say
 from tests.velproject.conftest import database_url
 
-__all__ = ["database_url", "installation", "old", "role"]
+__all__ = ["database_url", "installation", "old", "other_url", "role"]
 
 
 @pytest.fixture(scope="session")
@@ -45,3 +45,18 @@ def installation(old: Old) -> Iterator[Installation]:
         yield Installation(old, base)
     finally:
         shutil.rmtree(base)
+
+
+@pytest.fixture
+def on_postgresql(installation: Installation, database_url: str) -> Installation:
+    """The installation, moved to PostgreSQL."""
+    done = installation.old.move(database_url)
+    assert done.returncode == 0, done.stderr
+    installation.vel.environment["DATABASE_URL"] = database_url
+    return installation
+
+
+@pytest.fixture
+def empty(other_url: str) -> str:
+    """Return the URL of another empty database."""
+    return other_url

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -179,25 +177,6 @@ def test_two_restores_do_not_work_in_one_installation(installation: Installation
 
 EVERYTHING = "SELECT id, username, first_name FROM auth_user ORDER BY id"
 SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'before\\_restore%'"
-
-
-@pytest.fixture
-def on_postgresql(installation: Installation, database_url: str) -> Installation:
-    """The installation, moved to PostgreSQL."""
-    done = installation.old.move(database_url)
-    assert done.returncode == 0, done.stderr
-    installation.vel.environment["DATABASE_URL"] = database_url
-    return installation
-
-
-@pytest.fixture
-def empty(postgres_url: str) -> Iterator[str]:
-    """Return the URL of another empty database."""
-    name = f"interrupted_{secrets.token_hex(4)}"
-    with psycopg.connect(postgres_url, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-        yield postgres_url.replace("/postgres?", f"/{name}?")
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.mark.postgresql

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -18,25 +16,6 @@ from tests.agents.features.operations.backups.installation import (
 from tests.velproject.cli.commands.move.databases import WHOLE, asked, tables_of
 
 pytestmark = pytest.mark.postgresql
-
-
-@pytest.fixture
-def on_postgresql(installation: Installation, database_url: str) -> Installation:
-    """The installation, moved to PostgreSQL."""
-    done = installation.old.move(database_url)
-    assert done.returncode == 0, done.stderr
-    installation.vel.environment["DATABASE_URL"] = database_url
-    return installation
-
-
-@pytest.fixture
-def empty(postgres_url: str) -> Iterator[str]:
-    """Return the URL of another empty database."""
-    name = f"restored_{secrets.token_hex(4)}"
-    with psycopg.connect(postgres_url, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-        yield postgres_url.replace("/postgres?", f"/{name}?")
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def test_a_backup_restores_into_an_empty_database(
