@@ -34,10 +34,11 @@ Each ✓ is a permission that Vel checks in the admin, and in the REST endpoints
 the admin. Its name is `APP.ACTION_OBJECT`, such as `agents.view_run`. On the pages and over REST,
 you need no permission for your own runs, threads and requests.
 
-The view permissions for runs, threads and approval requests cover your own; together with
-`agents.view_all_runs`, they cover those of all users. For some objects, *change* is an action:
-cancel and resume a run, revoke a token, send a notification again, manage a
-machine. The [glossary](../glossary.md) explains the objects. Users and groups have the permissions
+In the admin, the view permissions for runs, threads and approval requests show your own; together
+with `agents.view_all_runs`, they show those of all users. For some objects, *change* is an action:
+cancel and resume a run, revoke a token, send a notification again, manage a machine. The
+[glossary](../glossary.md) explains most objects; `serverprocess` stands for the
+[status page](../operations/monitoring.md#the-status-page). Users and groups have the permissions
 of Django, such as `auth.view_user`.
 """
 _SCOPES = """\

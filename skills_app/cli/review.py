@@ -134,7 +134,7 @@ def _show_comparison(comparison: Comparison) -> None:
 @agent_option
 @with_database
 def quarantine(name: str, reason: str, number: int | None, agent: str | None) -> None:
-    """Deny these bytes to all agents. The previous version comes back, if there is one."""
+    """Deny this version to all agents. The previous version comes back, if there is one."""
     skill = skill_named(name, agent)
     version = quarantine_version(version_named(skill, number).pk, by=library_user(), reason=reason)
     skill.refresh_from_db()

@@ -94,7 +94,7 @@ def show(agent: str, as_json: bool) -> None:
     help="Days of past calls to rehearse.",
 )
 def rehearse_policy(agent: str, as_json: bool, rules: Path, days: int) -> None:
-    """Show which calls another policy would have allowed, asked and denied. Changes nothing."""
+    """Show what another policy would have allowed, asked about and denied. Changes nothing."""
     row = agent_named(agent)
     found = rehearse(row, with_policy(row, read_policy(rules.absolute())), days=days)
     if as_json:

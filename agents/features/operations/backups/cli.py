@@ -238,8 +238,8 @@ def prune(
 ) -> None:
     """Delete old backups, and objects that no backup needs.
 
-    The options say for how many days, weeks and months the last backup of each is kept. The last
-    backup of all and backups of other installations are kept, too.
+    The options are numbers: Vel keeps the last backup of each of the last N days, weeks and
+    months. It always keeps the newest backup, and the backups of other installations.
     """
     with _booted():
         keep = keep_of(keep_daily, keep_weekly, keep_monthly)
