@@ -110,6 +110,7 @@ class Inner:
         )
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "cases", ["hang fail leaves left", pytest.param("kill", marks=pytest.mark.storm)]
 )
@@ -132,6 +133,7 @@ def test_all_tests_with_a_browser_run_in_one_process() -> None:
     assert unit("tests/test_a.py::test_a") != unit("tests/test_b.py::test_b")
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_killed_pytest(tmp_path: Path) -> None:
     inner = Inner(tmp_path, "waits")
     wait_until(inner.ready.exists, "the start of the case")

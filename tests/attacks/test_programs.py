@@ -120,6 +120,7 @@ with zipfile.ZipFile("vel_example-1.0-py3-none-any.whl", "w") as wheel:
 """
 
 
+@pytest.mark.slow
 def test_a_virtual_environment_with_a_local_wheel(box: BaseSandbox) -> None:
     if not box.execute("python3 -c 'import ensurepip'").success:
         pytest.skip("needs ensurepip: apt-get install python3-venv")

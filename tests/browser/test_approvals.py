@@ -61,6 +61,7 @@ def test_editing_sends_exactly_the_typed_text(site: Site, waiting: tuple[Page, s
     assert stored["edited_input"] == {"command": "echo ho", "account": 9_007_199_254_740_993}
 
 
+@pytest.mark.slow
 def test_rejecting_with_a_reason(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Reject…", exact=True).click()
@@ -73,6 +74,7 @@ def test_rejecting_with_a_reason(site: Site, waiting: tuple[Page, str, str]) -> 
     assert (stored["decision"], stored["reason"]) == ("reject", "Not on a Friday")
 
 
+@pytest.mark.slow
 def test_answering_instead(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Answer instead…", exact=True).click()
@@ -97,6 +99,7 @@ def test_requests_decided_by_others_leave_the_page(
     expect(page.locator("#transcript")).to_contain_text("ada approved execute")
 
 
+@pytest.mark.slow
 def test_a_late_decision_is_reported(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     # The page does not update, as with a slow connection.
@@ -114,6 +117,7 @@ def status_of(site: Site, request: str) -> str:
     return str(site.do("approval", request=request)["status"])
 
 
+@pytest.mark.slow
 def test_an_approval_is_sent_after_the_time_to_undo(
     site: Site, waiting: tuple[Page, str, str]
 ) -> None:
@@ -129,6 +133,7 @@ def test_an_approval_is_sent_after_the_time_to_undo(
     assert status_of(site, request) == "decided"
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("by_key", [False, True])
 def test_an_undone_approval_is_never_sent(
     site: Site, waiting: tuple[Page, str, str], *, by_key: bool

@@ -81,6 +81,7 @@ def test_files_come_by_button_drag_and_paste_and_nothing_is_lost_on_an_error(
     assert page.evaluate("window.pwned") is None
 
 
+@pytest.mark.slow
 def test_files_over_the_limit_are_marked_before_they_are_sent(
     site: Site, new_page: NewPage
 ) -> None:
@@ -160,6 +161,7 @@ def test_stop_ends_the_run_and_keeps_the_draft(site: Site, new_page: NewPage) ->
     assert site.do("run", run=run)["status"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_failed_run_offers_a_retry(site: Site, new_page: NewPage) -> None:
     run, page = opened(site, new_page, "queued")
     expect(page.get_by_role("button", name="Retry")).to_be_hidden()
@@ -170,6 +172,7 @@ def test_a_failed_run_offers_a_retry(site: Site, new_page: NewPage) -> None:
     assert site.do("run", run=run)["status"] == "queued"
 
 
+@pytest.mark.slow
 def test_an_edited_message_starts_a_new_conversation(site: Site, new_page: NewPage) -> None:
     run, page = opened(site, new_page)
     page.get_by_text("Edit and send again").click()
@@ -206,6 +209,7 @@ def test_the_forms_work_without_a_script(site: Site, new_page: NewPage) -> None:
     expect(page.locator(".asked")).to_have_text("Other")
 
 
+@pytest.mark.slow
 def test_the_form_of_the_home_page_keeps_files_after_an_error(
     site: Site, new_page: NewPage
 ) -> None:

@@ -51,6 +51,7 @@ def test_leaving_the_list_archives_the_conversation(listed: tuple[Page, Locator]
     expect(row).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_refused_change_brings_the_conversation_back(listed: tuple[Page, Locator]) -> None:
     page, row = listed
     page.route("**/conversations/*/", lambda route: route.abort())

@@ -88,6 +88,7 @@ def test_hidden_characters_are_shown(site: Site, new_page: NewPage) -> None:
     )
 
 
+@pytest.mark.slow
 def test_large_numbers_are_not_rounded(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     called = {"call_id": "c", "tool": "pay", "input": {"account": 9_007_199_254_740_993}}

@@ -67,6 +67,7 @@ def test_a_notification_names_only_the_agent_and_the_tool(
     wait_until(lambda: queue.evaluate("window.badges.at(-1)") == 2, "the number on the icon")
 
 
+@pytest.mark.slow
 def test_there_is_no_notification_without_the_persons_consent(
     site: Site, queue: Page, person: str
 ) -> None:

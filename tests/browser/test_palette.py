@@ -31,6 +31,7 @@ def test_ctrl_k_finds_a_conversation_and_enter_opens_it(site: Site, new_page: Ne
     assert page.evaluate("window.refused") == []
 
 
+@pytest.mark.slow
 def test_arrows_move_the_choice_and_escape_closes(site: Site, new_page: NewPage) -> None:
     page = new_page("olga")
     page.goto("/")

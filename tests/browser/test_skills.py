@@ -163,6 +163,7 @@ def test_nothing_is_wider_than_the_window(
             assert overflows(page) == (0, 0), (url, scheme)
 
 
+@pytest.mark.slow
 def test_a_run_shows_loaded_and_omitted_skills(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     problems = [{"skill": "old", "message": "There is no head."}]

@@ -156,6 +156,7 @@ def test_requests_of_a_subagent_are_decided_on_the_page_of_its_parent(
     expect(page.get_by_text("Assistant › explore").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_on_a_narrow_screen_nothing_is_wider_than_the_page(site: Site, new_page: NewPage) -> None:
     run, children = delegated(site, "x" * 300, "Read all of the documentation, and more than that")
     began(site, children[0])

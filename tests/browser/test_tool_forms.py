@@ -129,6 +129,7 @@ def hostile(source: random.Random) -> Any:
     return value(0)
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("seed", [1, 2])
 def test_hostile_contents_stay_text_in_each_form(site: Site, new_page: NewPage, seed: int) -> None:
     source = random.Random(seed)

@@ -80,6 +80,7 @@ def test_a_group_is_open_while_a_call_in_it_waits(site: Site, new_page: NewPage)
     expect(group(page).get_by_text("waiting")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_tool_with_a_hostile_name_is_counted_like_any_other(
     site: Site, new_page: NewPage
 ) -> None:
@@ -113,6 +114,7 @@ def test_the_copy_button_copies_the_text_that_the_page_shows(site: Site, new_pag
     assert copied == 'def rain(day):\n    return "wet⟨U+202E⟩" if day else 2\n'
 
 
+@pytest.mark.slow
 def test_a_command_has_the_colours_of_the_shell(site: Site, new_page: NewPage) -> None:
     events = call(1, "execute", output="hi", input={"command": 'if true; then echo "hi"; fi'})
     page = shown(site, new_page, events, "completed")

@@ -160,7 +160,7 @@ def test_children_in_three_processes_never_exceed_the_budget_of_their_parent(
         assert resumed.count() == 1, "each is woken once"
 
 
-@sizes(Size(children=8, calls=8), Size(children=20, calls=20))
+@sizes(Size(children=4, calls=6), Size(children=20, calls=20))
 def test_runs_in_three_processes_share_a_window(directory: Path, size: Size) -> None:
     user = make_user()
     an_agent(user)
@@ -175,8 +175,8 @@ def test_runs_in_three_processes_share_a_window(directory: Path, size: Size) -> 
         assert len(requests) == size.children
         boss = make_user("boss")
         boss.user_permissions.add(Permission.objects.get(codename="change_budget"))
-        answer = DecisionRequest("approve", requests[7].digest)
-        decide_approval(requests[7].pk, answer, by=boss)
+        answer = DecisionRequest("approve", requests[-1].digest)
+        decide_approval(requests[-1].pk, answer, by=boss)
         wait_until(lambda: waiting(runs), "all runs to wait again")
         wait_until(lambda: _settled(window, 2 * limit), "the second half to be used")
         wait_until(lambda: waiting(runs), "all runs to wait again")
@@ -188,7 +188,7 @@ def _settled(window: Allowance, used: int) -> bool:
     return window.used_tokens >= used
 
 
-@sizes(Size(children=8, calls=16), Size(children=20, calls=40))
+@sizes(Size(children=4, calls=8), Size(children=20, calls=40))
 def test_reservations_of_killed_drivers_are_returned_once(directory: Path, size: Size) -> None:
     user = make_user()
     an_agent(user)

@@ -86,6 +86,7 @@ def test_a_cancelled_run_of_a_dead_cluster_ends_without_another_worker(
     assert settle_dead([worker], own_executor()) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_runs_with_sandboxes_end_right(directory: Path) -> None:
     with storm(directory, seed=any_seed(), lease=HOUR) as running:

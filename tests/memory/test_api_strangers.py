@@ -198,7 +198,12 @@ def hostile_paths(other: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "spell", [pytest.param("encoded", marks=pytest.mark.both_databases), "slashes", "twice"]
+    "spell",
+    [
+        pytest.param("encoded", marks=pytest.mark.both_databases),
+        "slashes",
+        pytest.param("twice", marks=pytest.mark.slow),
+    ],
 )
 def test_no_path_leaves_the_memory_or_reaches_anything_by_another_spelling(
     ann: User, mine: Agent, other: Agent, spell: str

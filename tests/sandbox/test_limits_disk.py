@@ -127,6 +127,7 @@ def test_only_added_files_count_in_the_callers_own_directory(place: Path) -> Non
     assert "delete some" in box.execute("true").stderr
 
 
+@pytest.mark.slow
 def test_a_tree_that_takes_long_to_count_is_watched_too(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -270,6 +270,7 @@ hostile = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(parts=st.lists(names | hostile, min_size=1, max_size=4), writable=st.booleans())
 def test_no_name_changes_the_rules(parts: list[str], writable: bool) -> None:
     path = Path("/Users/me", *parts)

@@ -52,6 +52,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("family", FAMILIES)
 def test_time_grows_linearly(family: str) -> None:
     piece = FAMILIES[family]

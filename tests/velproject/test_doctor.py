@@ -53,6 +53,7 @@ def test_a_machine_without_bubblewrap_fails(vel: Vel) -> None:
     assert "apt install bubblewrap" in found["sandbox"]["detail"]
 
 
+@pytest.mark.slow
 def test_an_unreachable_database_fails_and_the_rest_is_still_reported(vel: Vel) -> None:
     code, found = findings(vel, DATABASE_URL="postgresql://vel:sesame@127.0.0.1:1/vel")
     assert code == 1
@@ -124,6 +125,7 @@ def test_a_model_server_that_does_not_answer_is_reported(vel: Vel) -> None:
     assert found["model"]["level"] == "broken"
 
 
+@pytest.mark.slow
 def test_without_operations_the_doctor_works_and_names_the_missing_bundle(vel: Vel) -> None:
     done = vel(
         *("doctor", "--support-bundle", str(vel.data / "bundle.tar.gz")),

@@ -168,7 +168,7 @@ def wrong_headers(response: HttpResponseBase) -> list[str]:
     ("who", "methods"),
     [
         ("nobody", METHODS),
-        ("eve", FORMS),
+        pytest.param("eve", FORMS, marks=pytest.mark.slow),
         ("root", FORMS),
         pytest.param("eve", METHODS, marks=pytest.mark.storm),
         pytest.param("root", METHODS, marks=pytest.mark.storm),

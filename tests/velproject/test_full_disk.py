@@ -74,6 +74,7 @@ def test_a_failed_write_names_the_full_disk(full: Served, door: Door) -> None:
     assert "Traceback" not in answer.text
 
 
+@pytest.mark.slow
 def test_people_still_read_on_a_full_disk(full: Served) -> None:
     assert full.api("GET", f"/runs/{full.run}").json()["status"] == "queued"
     assert full.api("GET", "/runs").status_code == 200

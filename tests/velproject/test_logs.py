@@ -229,6 +229,7 @@ def test_the_supervisors_lines_are_json_too() -> None:
         assert as_record(line, "web").isascii()
 
 
+@pytest.mark.slow
 def test_the_setting_chooses_the_format() -> None:
     code = "import django; django.setup(); import logging; logging.getLogger('x').warning('a\\nb')"
     environment = {

@@ -190,6 +190,7 @@ def test_a_second_server_on_the_same_port_gets_a_message(up: Up) -> None:
     assert f"Port {up.port} of 127.0.0.1 is in use" in line
 
 
+@pytest.mark.slow
 def test_without_workers_only_the_web_server_runs() -> None:
     with new_vel() as vel, running(vel, "--no-workers") as up:
         assert up.page("/healthz") == 200
@@ -238,6 +239,7 @@ def test_an_address_in_the_settings_stays(patient: Up, role: str) -> None:
     assert public_url_of(patient.main_of(role)) == "https://vel.example.org"
 
 
+@pytest.mark.slow
 def test_web_is_started_again_when_it_is_killed(patient: Up) -> None:
     said = len(patient.said)
     first = patient.kill("web")

@@ -36,7 +36,7 @@ SCENES = {
 Found = dict[str, Any]
 
 
-@pytest.fixture(params=[5, 6, 7], scope="module")
+@pytest.fixture(params=[5, pytest.param(6, marks=pytest.mark.slow), 7], scope="module")
 def version(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 

@@ -59,6 +59,7 @@ def test_it_fails_when_the_files_did_not_come_to_be(
     assert "ended without report.md and chart.svg" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_without_packages_it_prints_one_line_and_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -102,6 +102,7 @@ def test_every_number_of_its_report_is_right_and_it_shows_a_heat_map(
     assert "rain.png" in said.text
 
 
+@pytest.mark.slow
 def test_the_command_copies_all_three_and_keeps_the_toolbox(
     demo_toolbox: Toolbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

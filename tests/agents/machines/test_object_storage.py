@@ -121,6 +121,7 @@ def test_old_states_go_and_young_ones_stay(shared: Machines, s3: S3Server) -> No
         erase_stored("never")
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_storage_that_is_away_is_waited_for(
     shared: Machines, s3: S3Server, tmp_path: Path

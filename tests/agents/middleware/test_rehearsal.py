@@ -147,6 +147,7 @@ def test_a_policy_that_could_not_be_saved_is_refused() -> None:
         with_policy(agent, {"approval_rules": bad})
 
 
+@pytest.mark.slow
 def test_ten_thousand_calls_take_seconds() -> None:
     _, agent, run = an_agent()
     ToolCall.objects.bulk_create(

@@ -68,6 +68,7 @@ HOSTILE: dict[str, Callable[[], Call]] = {
 }
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_input_makes_its_reading_cost_much(name: str) -> None:
     call = HOSTILE[name]()

@@ -44,6 +44,7 @@ def test_syntax_that_differs_between_dialects_stays_unchanged(statement: str) ->
     assert formatted_sql(statement) is None
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "piece", ["(", "f() over (partition by a) ", "(a,b),", "case when ", "a.", "1+", "'x',", "f(a,"]
 )

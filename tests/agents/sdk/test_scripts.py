@@ -170,6 +170,7 @@ agent.close()
 """
 
 
+@pytest.mark.slow
 def test_tools_of_a_database_can_be_made_before_the_agent(place: Path, cache: Path) -> None:
     """They do not choose the database of Vel."""
     names, answer = run(TOOLS_FIRST, place, cache, fresh=True).splitlines()

@@ -140,6 +140,7 @@ def test_a_hostile_file_is_not_shown_as_a_picture_and_costs_little(
     assert olga.get(f"/runs/{run}/pictures/bomb.jpg").status_code == 404
 
 
+@pytest.mark.slow_cases
 @pytest.mark.usefixtures("_reading")
 @pytest.mark.parametrize(
     ("program", "status"),

@@ -29,6 +29,7 @@ def test_the_validator_finds_nothing_to_change(name: str) -> None:
     assert validate(BUILTIN / name) == []
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", SIX)
 def test_the_scan_finds_only_notes(name: str) -> None:
     package, _ = folder_package(BUILTIN / name)

@@ -168,6 +168,7 @@ def test_a_scan_has_no_text_and_is_reported(desk: Desk) -> None:
     assert "OCR" in result["notes"][0]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("content", "code", "words"),
     [
@@ -223,6 +224,7 @@ def test_a_bomb_is_refused_in_little_memory(desk: Desk) -> None:
     assert "Hello world" in result.stdout, "the other page can still be read"
 
 
+@pytest.mark.slow
 def test_other_engines_are_named_and_never_taken_in_silence(
     desk: Desk, equipped_desk: Desk
 ) -> None:

@@ -227,6 +227,7 @@ def loading(place: Path, count: int) -> tuple[Run, float]:
     return run, took
 
 
+@pytest.mark.slow
 def test_a_hundred_skills_in_one_run_take_about_four_times_as_long_as_25(tmp_path: Path) -> None:
     for name in ("few", "many"):
         (tmp_path / name).mkdir()

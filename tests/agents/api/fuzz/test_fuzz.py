@@ -118,6 +118,7 @@ def an_id(whose: Somebody, name: str, path: str) -> Any:
     return whose.ids.get(name, ["none"])[-1]
 
 
+@pytest.mark.slow
 def test_bobs_objects_exist_for_bob_and_not_for_alice(served: Served) -> None:
     asked = dict(send(served, served.alice, served.bob))
     assert len(asked) > 40

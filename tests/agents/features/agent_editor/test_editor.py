@@ -228,6 +228,7 @@ def test_a_change_after_the_shown_conflict_is_not_overwritten_either(
     assert stored(agent).system_prompt == "Second"
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("section", "changed", "words"),
     [

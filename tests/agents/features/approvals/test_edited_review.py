@@ -27,6 +27,7 @@ def test_only_json_differences_are_shown() -> None:
     assert "same" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 99, 100_000])
 def test_many_changes_cost_little_and_are_counted(count: int) -> None:
     size = 2_000_000 // count

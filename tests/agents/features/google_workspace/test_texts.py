@@ -59,6 +59,7 @@ def test_visible_text_stays(seen: str) -> None:
     assert "X" in from_html(seen).text
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     "part",
     ["<div>", "<a href=", "</b>", "<!--", "<a b='", "<a b ", "<script>", "<!", "<", "&#",

@@ -315,6 +315,7 @@ server.run()
 '''
 
 
+@pytest.mark.slow
 def test_real_servers_from_a_toolbox(
     ada: User, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,6 +114,7 @@ def _is_free(run: Run) -> bool:
     return run.thread.host == ""
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("how", ["too large", "half of it", "not in the storage", "damaged"])
 def test_a_lost_state_is_reported(
     ada: User, machines: Machines, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch

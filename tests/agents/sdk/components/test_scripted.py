@@ -39,6 +39,7 @@ def test_scripts_without_a_name_do_not_replace_each_other() -> None:
     assert not engine.is_running
 
 
+@pytest.mark.slow
 def test_names_are_the_same_in_each_process(place: Path, cache: Path) -> None:
     assert run(FIRST_NAME, place, cache) == "program program-2 program-3\n"
 

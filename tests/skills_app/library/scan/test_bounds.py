@@ -52,6 +52,7 @@ def ordinary() -> float:
     return min(_seconds(package) for _ in range(3))
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", NASTY)
 def test_no_package_takes_much_longer_than_an_ordinary_one(name: str, ordinary: float) -> None:
     taken = _seconds(NASTY[name]())

@@ -16,6 +16,7 @@ def test_the_scan_finds_its_tuning_set(name: str) -> None:
     assert has_danger(scan_package(TUNED_WITH[name]))
 
 
+@pytest.mark.slow
 def test_the_scan_finds_most_of_the_held_out_set() -> None:
     found = [name for name, package in KEPT_ASIDE.items() if has_danger(scan_package(package))]
     assert len(KEPT_ASIDE) >= 40

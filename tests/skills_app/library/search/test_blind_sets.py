@@ -54,6 +54,7 @@ def test_requests_with_few_words_of_the_skill(documents: list[SkillDocument]) ->
     assert result.first_three >= 0.75, result.misses
 
 
+@pytest.mark.slow
 def test_everyday_requests_over_a_large_library_of_descriptions() -> None:
     lines = (HERE / "large_library.txt").read_text().splitlines()
     library = [SkillDocument(*line.split("|", 1)) for line in lines if not line.startswith("#")]

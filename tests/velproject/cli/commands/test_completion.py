@@ -51,6 +51,7 @@ def completed(vel: Vel, path: Path, *words: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

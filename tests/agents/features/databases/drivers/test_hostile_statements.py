@@ -77,6 +77,7 @@ def modest() -> Iterator[None]:
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < MEMORY_BYTES + 200 * MB
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", SQLITE)
 def test_sqlite_is_stopped(name: str, sqlite_shop: DatabaseTarget) -> None:
     with modest(), pytest.raises(QueryFailed) as stopped:
@@ -85,6 +86,7 @@ def test_sqlite_is_stopped(name: str, sqlite_shop: DatabaseTarget) -> None:
     assert ask(sqlite_shop, "SELECT count(*) FROM orders").values == [(3,)]
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("name", DUCKDB)
 def test_duckdb_is_stopped(name: str, duckdb_shop: DatabaseTarget) -> None:
     with modest(), pytest.raises(QueryFailed, match=r"(?i)stopped|memory"):
@@ -102,6 +104,7 @@ def test_a_huge_value_of_postgresql_is_not_read(postgres_shop: DatabaseTarget) -
     assert ask(postgres_shop, "SELECT count(*) FROM orders").values == [(3,)]
 
 
+@pytest.mark.slow
 @pytest.mark.mariadb
 def test_a_huge_row_of_mysql_is_not_read(mariadb: MariaDB) -> None:
     shop = target_of(mariadb, "reader")
@@ -260,6 +263,7 @@ def test_a_helper_has_limits_and_no_secrets(
     assert opened == {"pipe", "/dev/null"}
 
 
+@pytest.mark.slow
 def test_a_helper_dies_with_its_worker(sqlite_shop: DatabaseTarget) -> None:
     query = SQLITE["calls that take minutes"]
     with worker(url=sqlite_shop.url, query=query, seconds=10 * HANG) as (process, pid):
@@ -268,6 +272,7 @@ def test_a_helper_dies_with_its_worker(sqlite_shop: DatabaseTarget) -> None:
         wait_until(lambda: is_gone(pid))
 
 
+@pytest.mark.slow
 def test_a_helper_ends_although_its_worker_is_frozen(sqlite_shop: DatabaseTarget) -> None:
     query = SQLITE["calls that take minutes"]
     with worker(url=sqlite_shop.url, query=query, seconds=1, freezes=True) as (_, pid):

@@ -134,6 +134,7 @@ def test_a_silent_server_is_abandoned() -> None:
     assert failed.value.code == "connection"
 
 
+@pytest.mark.slow
 def test_an_endless_packet_does_not_fill_a_workers_memory() -> None:
     with hostile(never_ends_a_packet) as (url, _), pytest.raises(QueryFailed) as failed:
         ask(DatabaseTarget("shop", url), "SELECT 1")

@@ -254,6 +254,7 @@ def test_the_connection_limits_the_changed_rows(shop: DatabaseTarget, tmp_path: 
     assert fingerprint(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_large_trial_leaves_the_file_alone(shop: DatabaseTarget, tmp_path: Path) -> None:
     large = replace(shop, max_rows=100_000, max_bytes=100_000_000)
     fill = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 20000) "

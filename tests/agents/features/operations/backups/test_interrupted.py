@@ -123,6 +123,7 @@ def test_a_restore_that_was_killed_during_its_renames_can_be_undone(
     assert "No restore was interrupted" in line_of(vel("restore", "--undo"))
 
 
+@pytest.mark.slow
 def test_the_next_restore_first_brings_back_what_a_killed_one_has_renamed(
     installation: Installation,
 ) -> None:
@@ -216,6 +217,7 @@ def test_a_restore_into_postgresql_that_was_killed_can_be_undone(
     check_and_undo()
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
 def test_a_killed_restore_into_an_empty_postgresql_database_leaves_it_empty(
     on_postgresql: Installation, empty: str

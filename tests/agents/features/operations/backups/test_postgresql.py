@@ -38,6 +38,7 @@ def test_a_backup_restores_into_an_empty_database(
     assert (resumed.returncode, resumed.stdout) == (0, "Done.\n"), resumed.stderr
 
 
+@pytest.mark.slow
 def test_verify_compares_a_restored_database_and_deletes_it(
     on_postgresql: Installation, postgres_url: str
 ) -> None:
@@ -51,6 +52,7 @@ def test_verify_compares_a_restored_database_and_deletes_it(
     assert asked(postgres_url, left) == []
 
 
+@pytest.mark.slow
 def test_replace_keeps_the_old_schema(
     on_postgresql: Installation, database_url: str, empty: str
 ) -> None:
@@ -103,6 +105,7 @@ def test_a_sqlite_backup_is_not_restored_into_postgresql(
     assert tables_of(empty) == []
 
 
+@pytest.mark.slow
 def test_a_role_that_may_not_create_databases_is_told_what_to_do(
     on_postgresql: Installation, database_url: str, role: str
 ) -> None:

@@ -27,6 +27,7 @@ def other_encoding(request: pytest.FixtureRequest, postgres_url: str) -> Iterato
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.mark.slow_cases
 def test_nothing_starts_on_a_database_with_another_encoding_than_utf8(
     vel: Vel, other_encoding: tuple[str, str]
 ) -> None:

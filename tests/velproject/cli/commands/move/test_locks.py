@@ -43,6 +43,7 @@ def test_no_other_connection_can_use_a_sqlite_file_during_its_move(tmp_path: Pat
             other.execute(ADD)
 
 
+@pytest.mark.slow
 @pytest.mark.postgresql
 def test_others_can_only_read_a_postgresql_database_during_its_move(
     prepared: str, tmp_path: Path

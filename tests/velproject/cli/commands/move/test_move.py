@@ -42,6 +42,7 @@ def test_a_parked_run_continues_on_postgresql_and_its_events_stay_complete(
     assert all(count == last == seq and first == 1 for _, seq, count, first, last in whole)
 
 
+@pytest.mark.slow
 def test_each_table_has_the_same_rows_there_and_after_the_way_back(
     old: Old, prepared: str, tmp_path: Path
 ) -> None:

@@ -132,6 +132,7 @@ def test_a_missing_database_or_server_is_named_without_the_password(
     assert "hunter2" not in line
 
 
+@pytest.mark.slow
 def test_an_old_version_of_postgresql_is_refused(old: Old) -> None:
     with old_server("12.4") as port:
         line = old.refused(f"postgresql://vel@127.0.0.1:{port}/vel?sslmode=disable")
@@ -142,10 +143,18 @@ def test_an_old_version_of_postgresql_is_refused(old: Old) -> None:
     ("url", "says"),
     [
         ("mysql://u:hunter2@h/n", "--to starts with 'mysql'"),
-        ("postgresql://u:hunter2@h:port/n", "--to has an invalid host or port"),
-        ("sqlite:there.sqlite3", "needs an absolute path"),
-        ("sqlite:////no/such/directory/a.sqlite3", "/no/such/directory does not exist"),
-        ("sqlite:////tmp", "/tmp is a directory"),
+        pytest.param(
+            "postgresql://u:hunter2@h:port/n",
+            "--to has an invalid host or port",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("sqlite:there.sqlite3", "needs an absolute path", marks=pytest.mark.slow),
+        pytest.param(
+            "sqlite:////no/such/directory/a.sqlite3",
+            "/no/such/directory does not exist",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("sqlite:////tmp", "/tmp is a directory", marks=pytest.mark.slow),
         ("sqlite:///{data}/secret.txt", "is no SQLite database"),
         ("sqlite:///{data}/link", "is a link"),
         pytest.param(
@@ -225,6 +234,7 @@ def test_a_missing_database_is_not_created(vel: Vel, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_database_of_another_version_is_refused(old: Old, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/new.sqlite3"
     old.change("INSERT INTO django_migrations (app, name, applied) VALUES ('agents', '9_new', '')")

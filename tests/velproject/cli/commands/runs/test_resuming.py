@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+
 import pytest
 
-from tests.velproject.command import Terminal, Vel
+from tests.velproject.command import Terminal, Vel, new_vel
 
 ECHO = ("--provider", "scripted", "--model", "echo")
 HOSTILE = "\x1b]0;title\x07[bold red]second[/]"
 
 
+@pytest.fixture(scope="module")
+def with_two_sessions() -> Iterator[Vel]:
+    """Yield a `vel` with two sessions. Copy its data instead of changing them."""
+    with new_vel() as first:
+        for task in ("first task", HOSTILE):
+            assert first(*ECHO, task).returncode == 0
+        yield first
+
+
 @pytest.fixture
-def two(vel: Vel) -> list[str]:
-    """Return the threads of two sessions, the older first."""
-    for task in ("first task", HOSTILE):
-        assert vel(*ECHO, task).returncode == 0
+def two(vel: Vel, with_two_sessions: Vel) -> list[str]:
+    """Give `vel` two sessions, and return their threads, the older first."""
+    shutil.copytree(with_two_sessions.data, vel.data, symlinks=True, dirs_exist_ok=True)
     return [str(row["id"]) for row in vel.stored("SELECT id FROM agents_thread ORDER BY id")]
 
 
@@ -104,6 +115,7 @@ def test_the_list_is_searched_and_shows_titles_as_text(vel: Vel, two: list[str])
     assert "\x1b]0;title" not in terminal.shown
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("key", ["\x1b", "\x03"])
 def test_a_person_can_leave_the_list(vel: Vel, two: list[str], key: str) -> None:
     terminal = Terminal(vel, *ECHO, "--resume")

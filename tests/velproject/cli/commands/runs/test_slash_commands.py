@@ -13,6 +13,7 @@ def prompted(vel: Vel, *flags: str, term: str = "dumb") -> Terminal:
     return terminal
 
 
+@pytest.mark.slow_cases
 @pytest.mark.parametrize("line", ["/help", "/hlep", "/etc/passwd is a file", "/"])
 def test_a_line_with_a_slash_is_never_a_message_for_the_model(vel: Vel, line: str) -> None:
     terminal = prompted(vel)
@@ -101,6 +102,7 @@ def test_undo_restores_the_files_from_before_the_last_task_after_a_question(vel:
     terminal.finish()
 
 
+@pytest.mark.slow
 def test_a_session_with_an_agent_cannot_resume_one_of_the_command_line(vel: Vel) -> None:
     """Its agent is what the flags say: without them, it could have fewer approvals."""
     assert vel("--provider", "scripted", "--model", "echo", "first").returncode == 0
