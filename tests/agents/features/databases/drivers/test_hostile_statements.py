@@ -104,7 +104,6 @@ def test_a_huge_value_of_postgresql_is_not_read(postgres_shop: DatabaseTarget) -
     assert ask(postgres_shop, "SELECT count(*) FROM orders").values == [(3,)]
 
 
-@pytest.mark.slow
 @pytest.mark.mariadb
 def test_a_huge_row_of_mysql_is_not_read(mariadb: MariaDB) -> None:
     shop = target_of(mariadb, "reader")
@@ -263,7 +262,6 @@ def test_a_helper_has_limits_and_no_secrets(
     assert opened == {"pipe", "/dev/null"}
 
 
-@pytest.mark.slow
 def test_a_helper_dies_with_its_worker(sqlite_shop: DatabaseTarget) -> None:
     query = SQLITE["calls that take minutes"]
     with worker(url=sqlite_shop.url, query=query, seconds=10 * HANG) as (process, pid):
