@@ -158,7 +158,7 @@ def write(
 @reason_option
 @persist_option
 def append(agent: str, path: str, source: BinaryIO, reason: str, persist: Path | None) -> None:
-    """Add to the end of a file."""
+    """Add to the end of a file, on a new line. Creates the file if there is none."""
     content = _read(source)
     with database(persist):
         number = memory_changes.append_to_file(

@@ -154,7 +154,8 @@ class MemoryEditRequest(models.Model):
 
     `proposed_content` is the whole file after the change, for `append` too; null for `delete`.
     `base_revision` is the number of the revision that the proposal builds on; 0 if there never was
-    a file. A purge sets both contents to null.
+    a file. A purge erases `previous_content`, `proposed_content`, `asked`,
+    `reason`, `provenance` and `warnings`.
     """
 
     erased_with = ("run",)

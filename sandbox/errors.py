@@ -1,4 +1,7 @@
-"""Errors of the sandbox. Each message says what to do."""
+"""Errors of the sandbox, and the base classes of all errors that Vel raises in a program.
+
+Each message says what to do.
+"""
 
 from __future__ import annotations
 

@@ -101,7 +101,8 @@ def mail_server(url: str) -> dict[str, Any]:
     """Return Django's EMAIL settings for `url`; for an empty URL, port 25 of this machine.
 
     Accepts `submission://user:password@host` (STARTTLS, port 587), `smtps://user:password@host`
-    (TLS from the start, port 465) and, without a password, `smtp://host` (port 25).
+    (TLS from the start, port 465) and, without a password, `smtp://host` (port 25). Raises
+    `ImproperlyConfigured` for another URL.
     """
     parts = urlsplit(url or "smtp://localhost")
     try:

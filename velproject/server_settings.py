@@ -17,7 +17,10 @@ def log_format(text: str) -> str:
 
 
 def origins(text: str) -> tuple[str, ...]:
-    """Return the origins, as browsers send them. Raises `ValueError`."""
+    """Return the origins in `text`, separated by commas, in lower case. Raises `ValueError`.
+
+    A default port stays, but browsers do not send it: such an origin never matches.
+    """
     found = []
     for item in split(text):
         parts = urlsplit(item.lower())

@@ -66,7 +66,7 @@ class Rows(BaseModel):
 
 @lru_cache(maxsize=1)
 def file_class() -> type[BaseModel]:
-    """Return the class of a file: the agent's identity, its options and its rows."""
+    """Return the pydantic model of an agent file: an agent's identity, options and related rows."""
     # Pydantic needs only annotations, and type checkers cannot know these names.
     fields: dict[str, Any] = {
         relation.name: (_rows_of(relation), Field(default=(), description=relation.help_text))

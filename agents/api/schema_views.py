@@ -32,7 +32,7 @@ class SchemaQuery(StrictSerializer):
 
 
 class Schema(ApiView):
-    """The endpoint `GET /schema?format=`."""
+    """The endpoint `GET /schema?format=json|yaml`: the OpenAPI document of this API."""
 
     scopes: ClassVar = {"GET": TokenScope.READ}
 

@@ -76,7 +76,11 @@ class Gate(ABC):
 
     @abstractmethod
     async def confirm(self, item: CheckedCall) -> Starting | Unfit | None:
-        """Return a check to run when the call starts, or None if it needs another decision."""
+        """Return a check to run in the transaction that stores the start of the call.
+
+        Returns None if the call needs another decision of a person, and `Unfit` if it cannot be
+        made.
+        """
 
     @abstractmethod
     def withdraw(self, call: Call) -> None:

@@ -71,9 +71,9 @@ def remove_feature(feature: FeatureConfig) -> None:
 
 
 def leftovers(database: BaseDatabaseWrapper | None = None) -> list[str]:
-    """Return the labels of features that are not installed and have tables in the database.
+    """Return the labels of apps that are not installed, but have migrations in the database.
 
-    These are Vel's, and other apps whose tables refer to those of an installed app of Vel.
+    These are Vel's features, and other apps with a table that refers to one of the app `agents`.
     """
     looked_at = database or connections[DEFAULT_DB_ALIAS]
     applied = {app for app, _ in MigrationRecorder(looked_at).applied_migrations()}

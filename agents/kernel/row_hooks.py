@@ -42,9 +42,11 @@ class RowHooks:
         return {}
 
     def released(self, run_id: str, clock: RunClock) -> None:
-        """Handle a run that has no worker any more, or that a worker claims. No call is active.
+        """Free what the run holds, because its worker has released it or it was cancelled.
 
-        Values in `clock` may be out of date, but it is certain that no other worker has the lease.
+        Also called when a worker claims the run, because a lost worker has released nothing. No
+        call of the run to a tool or a model is active. Values in `clock` may be out of date, but it
+        is certain that no other worker has the lease.
         """
 
     def ended(self, run: Run, *, wake: bool) -> None:

@@ -91,6 +91,9 @@ Secret = Annotated[str, About(is_secret=True)]
 class FeatureSettings:
     """The settings of one feature. A subclass works as a frozen dataclass with defaults.
 
+    Its docstring becomes a section of docs/reference/settings.md: the first line is the heading,
+    and links are relative to this page.
+
     Subclasses need no decorator: `dataclasses.dataclass` would compile six methods for each class,
     which took most of the time that Vel needs to read its settings.
     """

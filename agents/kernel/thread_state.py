@@ -1,7 +1,9 @@
 """State of features for a thread on its machine, in addition to the thread's files.
 
-The state is stored when a run releases the thread, and moves with the thread to another machine. A
-feature lists instances of `ThreadState` in its `thread_state.STATES`.
+The state moves with the thread: a drained machine calls `store` before it gives the thread away,
+and the next machine calls `restore`. Nothing else calls `store`: a feature whose state must survive
+a failed machine stores it itself at the end of each run, with `record`. A feature lists instances
+of `ThreadState` in its `thread_state.STATES`.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ from sandbox.workspace import Workspace
 
 
 class ThreadState:
-    """One kind of state.
+    """One kind of state of a thread, which moves with the thread to another machine.
 
-    `last`, `record` and `forget` only change rows, in a transaction of the caller. `store` and
+    `last`, `record` and `forget` use only the database, in a transaction of the caller. `store` and
     `restore` block, so call them in threads.
     """
 

@@ -33,9 +33,10 @@ class SessionStates:
         """
 
     def beginning(self, session_id: str | None) -> tuple[str | None, dict[str, Any]]:
-        """Return (the key for `begun`, the state with which a new session starts).
+        """Return (key, state) of a session that starts. Then pass the key to `begun`.
 
-        Without a restored state, the state has the parts from the middleware. Does not block.
+        The state is the one restored for `session_id`, else the one restored for the next session,
+        else the parts from the middleware. Does not block.
         """
         key = session_id if session_id in self._to_load else None
         if key in self._to_load:

@@ -83,10 +83,17 @@ def read_window(
     *,
     commands: bool = True,
 ) -> Window:
-    """Return lines `offset` to `offset + limit` (counted from 0), numbered from 1.
+    """Return at most `limit` lines from line `offset` (counted from 0), numbered from 1.
 
-    The first line starts at its character `line_offset`; it can then use the whole output. A line
-    break at the end of the file starts no new line, and `\\r` before a line break is not shown.
+    The first line starts at its character `line_offset` (from 0). Lines are cut at `limits.line`;
+    with a `line_offset`, the first one may be as long as `limits.read_output`, the limit of the
+    whole window. A line break at the end of the file starts no new line, and `\\r` before a line
+    break is not shown.
+
+    Args:
+        size: The size of the file in bytes, for error messages.
+        commands: Whether commands can read the file, for the advice in error messages.
+
     Raises NotText, FileTooLarge (if `offset` is beyond the scan limit) and InvalidRequest.
     """
     if offset < 0 or limit < 1 or line_offset < 0:

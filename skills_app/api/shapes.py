@@ -10,9 +10,10 @@ from skills_app.models import Trust
 
 
 class SkillShape(serializers.Serializer[object]):
-    """`version` is the one that agents get, null while none is accepted.
+    """`version` is the one that agents get, and `findings` the number of its findings.
 
-    `trust` is that of this version, or else of the latest one. `findings` is their number.
+    While no version is accepted, `version` is null, `trust` is that of the latest version,
+    `findings` is 0, and `tags` is empty.
     """
 
     id = serializers.CharField()
@@ -30,7 +31,7 @@ class SkillShape(serializers.Serializer[object]):
 
 
 class FoundSkillShape(SkillShape):
-    """`score`, from 0 to 1, is how well the skill matches the query."""
+    """`score`, from 0 to 1, is how well the skill matches `q`. It is missing without `q`."""
 
     optional = ("score",)
 

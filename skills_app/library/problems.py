@@ -10,7 +10,7 @@ from sandbox.errors import AgentError
 
 
 class Severity(StrEnum):
-    """An `error` refuses the package. A `warning` accepts it, and an export repairs the problem."""
+    """An `error` refuses the package, a `warning` does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -39,7 +39,10 @@ def error(code: str, message: str, path: str = "") -> Problem:
 
 
 def warning(code: str, message: str, path: str = "") -> Problem:
-    """Return a problem that is accepted and that an export repairs."""
+    """Return a problem that is accepted.
+
+    An export repairs problems of the head. Others, such as `nested`, stay.
+    """
     return Problem(Severity.WARNING, code, message, path)
 
 

@@ -166,7 +166,10 @@ class RunShape(serializers.Serializer[Run]):
 
 
 class ArtifactShape(serializers.Serializer[object]):
-    """A file. `size` (bytes) and `url` are null if the file no longer exists."""
+    """A file that a run added or changed.
+
+    `size` (bytes) and `url` are null if it no longer exists.
+    """
 
     path = serializers.CharField()
     what = serializers.ChoiceField(choices=["added", "changed"])

@@ -148,7 +148,7 @@ async def _deny(session: Session, call: Call, verdict: Verdict) -> None:
 
 
 def start_call(writer: Writer, call: Call, starting: Starting, grant_id: str = "") -> bool:
-    """Store that `call` is about to run, in the caller's transaction, which is then committed.
+    """Store that `call` is about to run. The caller commits the transaction, then makes the call.
 
     `starting` checks the call's permission, and `grant_id` is the grant that allows the call.
     Returns False, and stores nothing, if the permission is no longer valid. Raises `FenceLost`.

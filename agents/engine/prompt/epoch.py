@@ -1,8 +1,8 @@
 """Epochs: parts of a thread during which the start of the prompt does not change.
 
-Invariant 5: within an epoch, the first bytes of every request are the same. The head of the prompt
-is built once and stored, so that neither a new date nor a new version of this code changes it
-during a conversation.
+Invariant 5 (docs/contributing/architecture.md): within an epoch, the first bytes of every request
+are the same. The head of the prompt is built once and stored, so that neither a new date nor a new
+version of this code changes it during a conversation.
 """
 
 from __future__ import annotations

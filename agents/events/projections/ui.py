@@ -42,7 +42,7 @@ class Version6:
 
 
 class Version5:
-    """See `Dialect`."""
+    """The chunks of version 5 of the AI SDK, see `ui_message.Dialect`."""
 
     version = 5
     stops_for_approvals = False

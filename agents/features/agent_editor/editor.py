@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from django.core import signing
 
 from agents.agent_files.shape import file_fields
 from agents.doors.admin.text import pretty
@@ -28,7 +31,7 @@ from agents.services.agent_definitions.files import (
     present_definition,
 )
 from agents.services.agent_definitions.rights import check_may_change, may_change_definition
-from agents.services.errors import NotFound, ServiceError
+from agents.services.errors import InvalidRequest, NotFound, ServiceError
 
 FILE = "file"
 VERSIONS = "versions"
@@ -36,6 +39,7 @@ OTHERS = {FILE: "As a file", VERSIONS: "Versions"}
 """Sections without fields."""
 RECENT_RUNS = 5
 FILE_ACTIONS = ("preview", "store")
+SEEN_SALT = "agents.features.agent_editor.seen."
 
 
 @dataclass
@@ -95,6 +99,30 @@ class Editor:
         form = DefinitionForm(self.agent, self.edited, self.request.POST) if self.edited else None
         return form if form is not None and form.fields else None
 
+    @cached_property
+    def seen(self) -> dict[str, Any]:
+        """The values that the submitted form had before the person's input.
+
+        Raises `InvalidRequest` if the page of this agent has not made them.
+        """
+        try:
+            found = signing.loads(self.request.POST.get("seen", ""), salt=SEEN_SALT + self.agent.pk)
+        except signing.BadSignature:
+            raise InvalidRequest("The form is not complete: open the page again.") from None
+        return dict(found)
+
+    @cached_property
+    def own_changes(self) -> set[str]:
+        """The fields that the person has changed, in comparison with those that the form had."""
+        present = {**whole_definition(self.agent), **self.seen}
+        form = DefinitionForm(self.agent, self.edited, self.request.POST, present)
+        return set(form.changed_data)
+
+    @property
+    def shown(self) -> DefinitionForm | None:
+        """The submitted form, if the page shows its input again."""
+        return self.bound if self.request.method == "POST" and not self.is_file else None
+
     def check_fields(self) -> None:
         """Raise `NotAllowed` if the submitted form has a field that the person cannot change.
 
@@ -131,10 +159,15 @@ class Editor:
         """Return whether all problems of `error` are at their fields."""
         return isinstance(error, InvalidAgentFile) and len(self._placed) == len(error.problems)
 
+    @property
+    def seen_version(self) -> int:
+        """The version that the person has seen; 0 if it is not valid."""
+        number = self.request.POST.get("version", "")
+        return int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else 0
+
     def conflict_context(self) -> dict[str, Any]:
         """Return the changes of others since the version that the person has seen."""
-        seen = self.request.POST.get("version", "")
-        number = int(seen) if seen.isascii() and seen.isdecimal() and len(seen) < 10 else 0
+        number = self.seen_version
         try:
             others = changes_since(self.agent, number) if number else []
         except NotFound:
@@ -144,13 +177,23 @@ class Editor:
             "tag": self.request.POST.get("tag", ""),
             "seen_version": number or self.agent.version,
             "base": self.request.POST.get("base", ""),
-            "current": definition_tag(self.agent),
-            "can_overwrite": self.bound is not None and not self.is_file,
+            "can_overwrite": self.shown is not None,
+            "clashes": self._clashes() if self.shown is not None else [],
         }
 
+    def _clashes(self) -> list[str]:
+        """Return the labels of the fields that the person and others have changed."""
+        present = whole_definition(self.agent)
+        names = [name for name in file_fields() if name in self.own_changes]
+        return [label_of(name) for name in names if self.seen.get(name) != present[name]]
 
-def page_context(editor: Editor) -> dict[str, Any]:
-    """Return the context of the page, except its file."""
+
+def page_context(editor: Editor, *, is_stale: bool = False) -> dict[str, Any]:
+    """Return the context of the page, except its file.
+
+    `is_stale`: others have changed the definition. Then only the fields that the person has changed
+    keep the input, and the rest have their present values.
+    """
     agent, user = editor.agent, editor.request.user
     agent.refresh_from_db()
     may_change = may_change_definition(user, agent)
@@ -161,7 +204,18 @@ def page_context(editor: Editor) -> dict[str, Any]:
     }
     if not may_change:
         return context
-    shown = _sections(editor)
+    # Before the values: a change in between is a conflict then, and is not lost.
+    context["current"] = context["tag"] = definition_tag(agent)
+    context["seen_version"] = agent.version
+    if editor.shown is not None:
+        # Input in a definition of before can only be published after its conflict was shown.
+        context["tag"] = editor.request.POST.get("tag", "")
+        context["seen_version"] = editor.seen_version or agent.version
+    present = whole_definition(agent)
+    reasons = {
+        name: why_not(user, agent, name) for _, names in sections().values() for name in names
+    }
+    shown = _sections(editor, present, reasons, is_stale=is_stale)
     context |= {
         "sections": shown,
         "others_tabs": [(slug, title, slug == editor.section) for slug, title in OTHERS.items()],
@@ -172,8 +226,7 @@ def page_context(editor: Editor) -> dict[str, Any]:
             for item in each.items
             if item.name in POLICY_FIELDS
         ),
-        "tag": definition_tag(agent),
-        "seen_version": agent.version,
+        "seen": _seen(editor, present, reasons, is_stale=is_stale),
         "note": editor.request.POST.get("note", ""),
         "days": editor.request.POST.get("days", str(DAYS)),
         "variables": [*NAMES, f"{CONTEXT}NAME"],
@@ -189,14 +242,27 @@ def page_context(editor: Editor) -> dict[str, Any]:
     return context
 
 
-def _sections(editor: Editor) -> list[Section]:
-    agent, user = editor.agent, editor.request.user
-    bound = editor.bound if editor.request.method == "POST" and not editor.is_file else None
-    sent = bound.fields if bound is not None else {}
-    reasons = {
-        name: why_not(user, agent, name) for _, names in sections().values() for name in names
-    }
-    present = whole_definition(agent)
+def _seen(
+    editor: Editor, present: Mapping[str, Any], reasons: Mapping[str, str], *, is_stale: bool
+) -> str:
+    """Return the signed values of the form without the person's input, see `Editor.seen`."""
+    values = {name: present[name] for name, why in reasons.items() if not why}
+    if editor.shown is not None and not is_stale:
+        try:
+            seen = editor.seen
+        except InvalidRequest:
+            return ""
+        values |= {name: seen[name] for name in editor.shown.fields if name in {*values} & {*seen}}
+    return signing.dumps(values, salt=SEEN_SALT + editor.agent.pk, compress=True)
+
+
+def _sections(
+    editor: Editor, present: Mapping[str, Any], reasons: Mapping[str, str], *, is_stale: bool
+) -> list[Section]:
+    agent, bound = editor.agent, editor.shown
+    sent = set(bound.fields) if bound is not None else set()
+    if is_stale and bound is not None:
+        sent &= editor.own_changes
     others = [name for name, why in reasons.items() if not why and name not in sent]
     rest = DefinitionForm(agent, others, present=present)
     found = []

@@ -92,16 +92,20 @@ def _agent(request: PersonRequest, slug: str) -> Agent:
 
 
 def _save(editor: Editor) -> HttpResponse:
-    """Store the fields that the person has changed, as one version."""
+    """Store the fields that the person has changed, as one version.
+
+    Fields that only others have changed since the page was opened stay as they are.
+    """
     post = editor.request.POST
     editor.check_fields()
     form = editor.bound
     if not post.get("tag") or form is None:
         raise InvalidRequest("The form is not complete: open the page again.")
     note = _note(editor)
+    _ = editor.seen  # Raises before the values are checked.
     if not form.is_valid():
         return _show(editor, status=400)
-    values = form.values()
+    values = {name: value for name, value in form.values().items() if name in editor.own_changes}
     if not values:
         messages.success(editor.request, "Nothing has changed.")
         return _back(editor)
@@ -236,7 +240,8 @@ def _show(
     **more: Any,
 ) -> HttpResponse:
     """Show the page with the person's input, and the problem."""
-    context = page_context(editor)
+    is_stale = isinstance(error, Conflict) and error.code == "stale"
+    context = page_context(editor, is_stale=is_stale)
     if context["may_change"]:
         context |= more
         if editor.section == FILE:
@@ -244,7 +249,7 @@ def _show(
     if error is not None:
         status = 409 if isinstance(error, StaleDefinition) else error.http_status
         context["problem"] = "" if editor.shows_problem(error) else error.message
-        if isinstance(error, Conflict) and error.code == "stale" and context["may_change"]:
+        if is_stale and context["may_change"]:
             context |= {"is_stale": True, "problem": ""}
             # The next attempt also names the version that was seen, not the current one.
             context |= editor.conflict_context()

@@ -65,7 +65,7 @@ def receive(request: HttpRequest, hook_id: str) -> HttpResponse:
         return _json(200, {"challenge": content["challenge"]})
     try:
         with disk_full_refused():
-            done = deliver(hook, signed.key, body, content)
+            done = deliver(hook, signed.key(body, content), body, content)
     except NotFound:  # it was deleted during the request
         return _problem(404, "not_found", _UNKNOWN)
     except Conflict as error:

@@ -1,7 +1,8 @@
 """Verify the sender of a request: HMAC-SHA256 over the signed content, in four formats.
 
-Each format defines the signed content and the part that identifies a repeated request. No part of a
-signed text may contain the separator, so that its reading is unambiguous.
+Each format defines the signed content and the part that identifies a repeated request. This part is
+always signed, and never the time: a sender signs its retry with a new time. No part of a signed
+text may contain the separator, so that its reading is unambiguous.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 TOLERANCE = 300
 """Seconds by which a request's time may differ from the server's time."""
@@ -29,17 +31,30 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A request's claims. `at` is its time and `message_id` its id, if they are signed."""
+    """A request's claims. `at` is its time and `message_id` its id, if they are signed.
+
+    `id_field` is the field of a JSON body that has the id, for formats without an id in a header.
+    """
 
     content: bytes
     signatures: tuple[bytes, ...]
     at: int | None
     message_id: str = ""
+    id_field: str = ""
 
-    @property
-    def key(self) -> str:
-        """Return the request's permanent key. It is signed, so a repetition cannot change it."""
-        return self.message_id or hashlib.sha256(self.content).hexdigest()
+    def key(self, body: bytes, value: Any) -> str:
+        """Return the key that is the same in each repetition of a request.
+
+        It is the signed id, or else the id in `value` (the content of `body`), or else the hash of
+        `body`.
+        """
+        if self.message_id:
+            return self.message_id
+        if self.id_field and isinstance(value, dict):
+            event_id = value.get(self.id_field)
+            if isinstance(event_id, str) and _ID.fullmatch(event_id):
+                return event_id
+        return hashlib.sha256(body).hexdigest()
 
 
 def read_signed(signing: str, headers: Mapping[str, str], body: bytes) -> Signed | None:
@@ -125,7 +140,7 @@ def _slack(headers: Mapping[str, str], body: bytes) -> Signed | None:
     found = _hex_signature(headers.get("x-slack-signature", ""), "v0=")
     if not found or not _SECONDS.fullmatch(at):
         return None
-    return Signed(f"v0:{at}:".encode() + body, found, int(at))
+    return Signed(f"v0:{at}:".encode() + body, found, int(at), id_field="event_id")
 
 
 def _stripe(headers: Mapping[str, str], body: bytes) -> Signed | None:
@@ -135,7 +150,7 @@ def _stripe(headers: Mapping[str, str], body: bytes) -> Signed | None:
     if len(times) != 1 or not _SECONDS.fullmatch(times[0]):
         return None
     signatures = tuple(bytes.fromhex(value) for value in found if _HEX.fullmatch(value))
-    return Signed(f"{times[0]}.".encode() + body, signatures, int(times[0]))
+    return Signed(f"{times[0]}.".encode() + body, signatures, int(times[0]), id_field="id")
 
 
 def _hex_signature(header: str, prefix: str) -> tuple[bytes, ...]:

@@ -1,4 +1,7 @@
-"""Modules for workers of an installation with servers, the package `mcp` among them."""
+"""Modules that are imported before the workers are forked, if an MCP server is enabled.
+
+They import the package `mcp`.
+"""
 
 from importlib.util import find_spec
 

@@ -113,6 +113,9 @@ class DatabaseBackend:
     ) -> QueryResult:
         """Run one statement and return its result. `params` are values for `:name` in it.
 
+        With `read_only=False`, it can also write. An error of the database is not raised: it is
+        the `error` of the result.
+
         Values in rows are Python objects: `Decimal`, `datetime`, `list`. Values that Python does
         not have are text, for example the date `infinity`. So is JSON of MariaDB, which stores it
         as text without its type.

@@ -175,7 +175,10 @@ class SubagentMiddleware(BuiltInMiddleware):
         return await self._called("task", **_given(self.task, given), **aliases)
 
     async def parallel_tasks(self, tasks: Sequence[Mapping[str, Any]]) -> Any:
-        """Let subagents work on several tasks in parallel, each {"subagent", "task", "context"}."""
+        """Let subagents work on several tasks in parallel, each {"subagent", "task", "context"}.
+
+        Return the result of the tool, or {"error"} for a wrong input.
+        """
         return await self._called("parallel_tasks", tasks=tasks)
 
     async def spawn_subagent(self, task: str = "", agent: str = GENERAL, **aliases: Any) -> Any:

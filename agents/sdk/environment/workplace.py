@@ -36,9 +36,10 @@ def file_rules(config: DeepAgentConfig, workspace: str) -> FileRules:
 
 
 def outputs_directory(given: str | Path | None) -> Path | None:
-    """Return the absolute path of the directory for agents' files, None for no copies.
+    """Return the absolute path of the directory for copies of agents' files; None: make no copies.
 
-    The directory is created when there are files. Raises `SetupError`.
+    If `given` is None, it is `DEFAULT_OUTPUTS`, or no copies in a process with a Django project.
+    The directory is created when there are files. Raises `SetupError` if it is not a directory.
     """
     if given is None:
         if not is_own():

@@ -95,7 +95,10 @@ def unpack_files(opened: Opened, tree: ScratchTree) -> None:
 
 
 def unpack_database(opened: Opened, target: Path) -> None:
-    """Write the copy of the database to the new file `target`. Raises `BackupRefused`."""
+    """Write the copy of the database to the new file `target`.
+
+    Raises `BackupRefused`, and `OSError` if `target` exists or cannot be written.
+    """
     database = opened.manifest.database
     descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -125,7 +125,8 @@ def title_rows(rows: list[list[str]]) -> int:
 def lines_to_skip(sample: str, delimiter: str, rows: int) -> int:
     """Return the number of records before the header, as the csv module counts them.
 
-    Empty lines are records too.
+    Empty lines are records too. `rows` is the same number without empty lines. The result is 0 if
+    the sample ends before the header.
     """
     reader = csv.reader(io.StringIO(sample.replace("\0", ""), newline=""), delimiter=delimiter)
     found = 0

@@ -165,7 +165,7 @@ def test_each_field_of_a_new_definition_can_be_typed_without_scripts(
     url = URL.replace("writer", "other")
     data = form_data(page_of(root), "definition", with_disabled=True)
     own = form_data(root.get(url).content.decode(), "definition")
-    sent = {**data, "tag": own["tag"], "name": ["Other"], "action": ["save"]}
+    sent = {**data, "tag": own["tag"], "seen": own["seen"], "name": ["Other"], "action": ["save"]}
     answer = root.post(url, sent)
     assert answer.status_code == 302, errors_in(answer)
     after = export_agent(stored(empty), by=rich.owner)
@@ -226,6 +226,69 @@ def test_a_change_after_the_shown_conflict_is_not_overwritten_either(
     olga.post(URL, typed(olga, "prompt", system_prompt=["Second"]))
     assert olga.post(URL, {**conflict, "action": ["overwrite"]}).status_code == 409
     assert stored(agent).system_prompt == "Second"
+
+
+def test_only_own_changes_are_published_over_the_changes_of_others(
+    root: Client, rich: Agent
+) -> None:
+    """Also of fields in the same tab, and of those that are no part of a version."""
+    tabs = ("agent", "limits-of-a-run")
+    mine = {**typed(root, tabs[0]), **typed(root, tabs[1], max_turns=["5"])}
+    mine |= {"edited": [name for tab in tabs for name in typed(root, tab)["edited"]]}
+    root.post(URL, typed(root, "limits-of-a-run", max_tokens=["700"]))
+    root.post(URL, typed(root, "agent", description=["Theirs"]))
+
+    answer = root.post(URL, mine)
+    page = answer.content.decode()
+    again = form_data(page, "definition")
+
+    assert answer.status_code == 409
+    assert "also changed fields of yours" not in page
+    assert (again["max_turns"], again["max_tokens"]) == (["5"], ["700"])
+    # A third change, after the page of the conflict.
+    root.post(URL, typed(root, "limits-of-a-run", max_cost=["0.25"]))
+    last = form_data(
+        root.post(URL, {**again, "action": ["overwrite"]}).content.decode(), "definition"
+    )
+    assert root.post(URL, {**last, "action": ["overwrite"]}).status_code == 302
+    found = stored(rich)
+    assert (found.max_turns, found.max_tokens, float(found.max_cost)) == (5, 700, 0.25)
+    assert found.description == "Theirs"
+
+
+def test_a_conflict_names_the_fields_that_both_have_changed(root: Client, rich: Agent) -> None:
+    late = typed(root, "limits-of-a-run", max_turns=["5"], max_tokens=["600"])
+    root.post(URL, typed(root, "limits-of-a-run", max_turns=["6"]))
+    answer = root.post(URL, late)
+    assert answer.context["clashes"] == ["Max turns"]
+    assert "also changed fields of yours: <strong>Max turns</strong>" in answer.content.decode()
+
+
+def test_input_with_an_error_does_not_hide_a_conflict(root: Client, rich: Agent) -> None:
+    late = typed(root, "limits-of-a-run", max_turns=["0"])
+    root.post(URL, typed(root, "limits-of-a-run", max_tokens=["700"]))
+    wrong = root.post(URL, late)
+    assert wrong.status_code == 400
+    again = {**form_data(wrong.content.decode(), "definition"), "max_turns": ["5"]}
+    conflict = root.post(URL, {**again, "action": ["save"]})
+    assert conflict.status_code == 409
+    data = form_data(conflict.content.decode(), "definition")
+    assert (data["max_turns"], data["max_tokens"]) == (["5"], ["700"])
+    assert stored(rich).max_tokens == 700
+
+
+@pytest.mark.parametrize("seen", ["", "x", "of another agent"])
+def test_only_the_agents_own_page_says_what_the_form_had(
+    root: Client, rich: Agent, seen: str
+) -> None:
+    if seen == "of another agent":
+        make_agent("other", owner=rich.owner)
+        other = root.get(URL.replace("writer", "other")).content.decode()
+        seen = form_data(other, "definition")["seen"][0]
+    answer = root.post(URL, typed(root, name=["New"], seen=[seen]))
+    assert answer.status_code == 400
+    assert errors_in(answer) == ["The form is not complete: open the page again."]
+    assert stored(rich).name == "Writer"
 
 
 @pytest.mark.slow_cases

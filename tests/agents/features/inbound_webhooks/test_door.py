@@ -190,6 +190,40 @@ def test_github_cannot_be_sent_again_under_another_id():
     assert len({answer.json()["run"] for answer in answers}) == 1
 
 
+def event_headers(signing: str, secret: str, body: bytes, at: int) -> dict[str, str]:
+    """Return headers of a request that Slack or Stripe signed at `at`."""
+    start = f"v0:{at}:" if signing == "slack" else f"{at}."
+    mac = hmac.new(secret.encode(), start.encode() + body, hashlib.sha256).hexdigest()
+    if signing == "slack":
+        return {"X-Slack-Request-Timestamp": str(at), "X-Slack-Signature": f"v0={mac}"}
+    return {"Stripe-Signature": f"t={at},v1={mac}"}
+
+
+@pytest.mark.parametrize(("signing", "field"), [("slack", "event_id"), ("stripe", "id")])
+def test_a_retry_that_is_signed_again_starts_no_second_run(signing: str, field: str):
+    """Slack and Stripe sign each attempt with a new time; only a new id is a new event."""
+    hook, secret = make_inbound_webhook(make_user("ada"), signing=signing)
+    now = int(time.time())
+
+    def sent(at: int, **values: object) -> dict[str, Any]:
+        body = json.dumps({"issue": {"title": "Rain"}, **values}).encode()
+        answer = send(hook.pk, event_headers(signing, secret, body, at), body)
+        assert answer.status_code == 202
+        return answer.json()
+
+    first = sent(now - 200, **{field: "evt_1"})
+    assert sent(now, **{field: "evt_1"}) == {"run": first["run"], "repeated": True}
+    # Stripe counts the pending deliveries of an event in its body.
+    fewer = sent(now, **{field: "evt_1"}, pending_webhooks=0)
+    assert fewer == {"run": first["run"], "repeated": True}
+    other = sent(now, **{field: "evt_2"})
+    assert not other["repeated"]
+    without_id = sent(now - 200)
+    assert not without_id["repeated"]
+    assert sent(now) == {"run": without_id["run"], "repeated": True}
+    assert Run.objects.count() == 3
+
+
 def test_the_challenge_of_slack_is_answered():
     given = "8f742231b10e8888abcd99yyyzzz85a5"
     hook, shown = make_inbound_webhook(

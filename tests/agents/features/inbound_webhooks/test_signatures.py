@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -129,15 +130,44 @@ def test_invalid_headers_are_refused(headers: dict[str, str]):
     assert not genuine("standard", headers, new_secret())
 
 
+def key_for(signing: str, value: object, at: int = NOW) -> str:
+    """Return the key of a request with `value` as JSON."""
+    body = json.dumps(value).encode()
+    signed = read_signed(signing, headers_of(signing, "0" * 16, body, at), body)
+    assert signed is not None
+    return signed.key(body, value)
+
+
 def test_a_github_request_is_identified_by_its_body():
-    secret = new_secret()
-    first = read_signed("github", headers_of("github", secret), BODY)
-    again = read_signed(
-        "github", {**headers_of("github", secret), "x-github-delivery": "another"}, BODY
-    )
-    assert first is not None
-    assert again is not None
-    assert first.key == again.key == hashlib.sha256(BODY).hexdigest()
+    """The header X-GitHub-Delivery is not signed, and a body can have any field."""
+    value = {"id": "evt_1", "event_id": "Ev1", "": "x"}
+    body = json.dumps(value).encode()
+    for delivery in ("1", "2"):
+        headers = {**headers_of("github", "0" * 16, body), "x-github-delivery": delivery}
+        signed = read_signed("github", headers, body)
+        assert signed is not None
+        assert signed.key(body, value) == hashlib.sha256(body).hexdigest()
+
+
+@pytest.mark.parametrize(("signing", "field"), [("slack", "event_id"), ("stripe", "id")])
+def test_an_event_is_identified_by_its_id_in_the_body(signing: str, field: str):
+    other = {"slack": "id", "stripe": "event_id"}[signing]
+    assert key_for(signing, {field: "evt_1", other: "x"}) == "evt_1"
+    without_id = [
+        {"data": {field: "evt_1"}, other: "evt_1"},
+        {field: 1},
+        {field: ["evt_1"]},
+        {field: ""},
+        {field: "a" * 151},
+        {field: "a\n"},
+        {field: "ä"},
+        [field],
+        "evt_1",
+        None,
+    ]
+    for value in without_id:
+        digest = hashlib.sha256(json.dumps(value).encode()).hexdigest()
+        assert key_for(signing, value) == key_for(signing, value, NOW + 60) == digest, value
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ class CMap:
 
     `unicode` maps a code to its text, and `cids` a code to its glyph number. `spaces` are the
     ranges of valid codes as (number of bytes, lowest, highest), and `lengths` these numbers of
-    bytes. Reading stops at damaged data without an error, and the part before is kept.
+    bytes. Damaged data is skipped, and reading stops at `MAX_MAPPED` codes. Raises `PdfError` if
+    objects are nested too deeply.
     """
 
     def __init__(self, data: bytes = b"") -> None:

@@ -1,4 +1,4 @@
-"""The state of an interactive session: its agent, its model, and its thread."""
+"""The state of an interactive session: its agent, its options and its thread."""
 
 from __future__ import annotations
 
