@@ -165,7 +165,8 @@ def test_runs_in_three_processes_share_a_window(directory: Path, size: Size) -> 
     user = make_user()
     an_agent(user)
     limit = size.calls * CALL
-    budget = save_budget(Budget(user=user, period="day", max_tokens=limit, max_cost=Decimal(100)))
+    # A day may end during the test.
+    budget = save_budget(Budget(user=user, period="month", max_tokens=limit, max_cost=Decimal(100)))
     with cluster(directory) as (_, server):
         runs = [start_run(user, key=f"t{number}") for number in range(size.children)]
         wait_until(lambda: waiting(runs), "all runs to wait")

@@ -22,6 +22,8 @@ pytestmark = [
 ]
 
 SHORT_LEASE = 2.0
+LEASE_OF_LONG_STORMS = 5.0
+"""Seconds. A busy machine can miss a shorter one so often that Vel gives up a run."""
 LIMIT = 45.0
 """The limit in seconds until a run of a killed worker continues, with production leases."""
 
@@ -50,7 +52,6 @@ def kill_workers(running: Storm, kills: int, at_once: int) -> None:
     running.wait_for_all()
     running.check()
     assert running.delays(), "no run lost its worker in this storm"
-    assert running.delays()[-1] < LIMIT
     print(running.summary())
 
 
@@ -62,7 +63,8 @@ def test_runs_continue_when_their_workers_are_killed(directory: Path) -> None:
 @pytest.mark.storm
 @pytest.mark.parametrize("command", ["vel", "qcluster"])
 def test_runs_continue_when_a_hundred_workers_are_killed(directory: Path, command: str) -> None:
-    with storm(directory, seed=any_seed(), lease=SHORT_LEASE, command=command) as running:
+    seed = any_seed()
+    with storm(directory, seed=seed, lease=LEASE_OF_LONG_STORMS, command=command) as running:
         kill_workers(running, kills=100, at_once=12)
 
 
@@ -70,3 +72,4 @@ def test_runs_continue_when_a_hundred_workers_are_killed(directory: Path, comman
 def test_a_run_continues_within_45_seconds_with_real_leases(directory: Path) -> None:
     with storm(directory, seed=any_seed(), lease=None) as running:
         kill_workers(running, kills=6, at_once=12)
+        assert running.delays()[-1] < LIMIT

@@ -148,7 +148,7 @@ def scene(kind: str, *, third_lost: bool = False) -> Scene:
     if kind == "run":
         allowance = Allowance.objects.create(run=parent, max_tokens=1_000)
     else:
-        budget = save_budget(Budget(user=user, period="day", max_tokens=1_000))
+        budget = save_budget(Budget(user=user, period="month", max_tokens=1_000))
         allowance = budget.windows.get()
         Allowance.objects.filter(pk=allowance.pk).update(used_tokens=0)  # of earlier scenes
     spec = parent.agent_version
