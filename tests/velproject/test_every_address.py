@@ -55,6 +55,7 @@ PASSWORDS_WITHOUT_LIMIT = {
     "admin:auth_user_add": "sets the password of somebody else and checks none",
     "admin:auth_user_password_change": "sets the password of somebody else and checks none",
     "web:connections": "stores a token and compares it with nothing",
+    "web:provider-keys": "stores a key and compares it with nothing",
     "web:webhooks": "stores a secret and compares it with nothing",
     "admin:vel_credentials_credential_add": "stores a token and compares it with nothing",
     "admin:vel_databases_databaseconnection_add": "stores a password and compares it with nothing",
