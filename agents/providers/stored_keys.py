@@ -2,7 +2,8 @@
 
 Features read them from their rows (`stored_keys.SOURCES`). Model calls read only the copy in this
 module, because the event loop must not query the database. `refresh_stored_keys` reads the rows
-again: workers call it each second and for each claim, web processes every few seconds.
+again: workers call it each second and for each claim. Code that determines the default provider for
+a new version of an agent, or for a page, calls it first.
 """
 
 from __future__ import annotations

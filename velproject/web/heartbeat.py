@@ -1,7 +1,4 @@
-"""Heartbeat of a web process: a thread that updates the process's row for the metrics.
-
-It also reads the stored keys of providers, for the pages that show the default provider.
-"""
+"""Heartbeat of a web process: a thread that updates the process's row for the metrics."""
 
 from __future__ import annotations
 
@@ -11,22 +8,17 @@ import os
 import secrets
 import socket
 import threading
-import time
 from collections.abc import Callable
-from functools import partial
 
 from django.db import DatabaseError, connection
 
 from agents.events.tail import tail
 from agents.models import ProcessKind
-from agents.providers.stored_keys import refresh_stored_keys
 from agents.services.machines.processes import PROCESS_HEARTBEAT_SECONDS, Reporter
 from agents.telemetry.process import metrics_wanted
 
 logger = logging.getLogger(__name__)
 
-KEYS_SECONDS = 3.0
-"""The interval between two reads of the stored keys."""
 LAST_SECONDS = 5.0
 """The time for the last write of a process that ends; without it, the row expires later."""
 
@@ -34,10 +26,11 @@ _stop = threading.Event()
 
 
 def start_web_heartbeat() -> None:
-    """Start the heartbeat thread. It reports nothing if metrics are turned off."""
-    heartbeat = threading.Thread(target=_heartbeat, name="vel-heartbeat", daemon=True)
-    heartbeat.start()
-    atexit.register(_end, heartbeat)
+    """Start the heartbeat thread, unless metrics are turned off."""
+    if metrics_wanted():
+        heartbeat = threading.Thread(target=_heartbeat, name="vel-heartbeat", daemon=True)
+        heartbeat.start()
+        atexit.register(_end, heartbeat)
 
 
 def _end(heartbeat: threading.Thread) -> None:
@@ -47,16 +40,11 @@ def _end(heartbeat: threading.Thread) -> None:
 
 def _heartbeat() -> None:
     name = f"{socket.gethostname()[:40]}:{os.getpid()}:{secrets.token_hex(4)}"
-    reporter = Reporter(ProcessKind.WEB, name) if metrics_wanted() else None
-    due = time.monotonic()
+    reporter = Reporter(ProcessKind.WEB, name)
     while not _stop.is_set():
-        if reporter is not None and time.monotonic() >= due:
-            due = time.monotonic() + PROCESS_HEARTBEAT_SECONDS
-            _say(partial(reporter.report, streams=tail.watching))
-        _say(refresh_stored_keys)
-        _stop.wait(KEYS_SECONDS)
-    if reporter is not None:
-        _say(reporter.retire)
+        _say(lambda: reporter.report(streams=tail.watching))
+        _stop.wait(PROCESS_HEARTBEAT_SECONDS)
+    _say(reporter.retire)
 
 
 def _say(what: Callable[[], None]) -> None:

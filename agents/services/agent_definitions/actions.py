@@ -164,6 +164,8 @@ def save_agent(
     known, given = {relation.name: relation for relation in relations()}, related or {}
     for name, rows in given.items():
         known[name].check(agent, rows)
+    if not agent.provider:
+        refresh_stored_keys()  # they can change the default provider
     spec = build_spec(agent, given)
     # Locked before reading: the row cannot change between this state and the new one.
     stored = _lock(agent.pk)
@@ -237,7 +239,7 @@ def current_version(agent: Agent) -> AgentVersion:
     Raises `InvalidRequest` if the agent is not valid with the present settings.
     """
     if not agent.provider:
-        refresh_stored_keys()  # they can change the default provider
+        refresh_stored_keys()
     latest = agent.versions.order_by("-number").first()
     spec = build_spec(agent).model_dump(mode="json")
     if latest is not None and AgentSpec.completed(latest.spec) == spec:
