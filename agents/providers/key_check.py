@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus
 
+import anthropic
 import httpx2
 
 from agents.hidden_text import one_line
@@ -66,7 +67,9 @@ def check_key(maker: str, base_url: str, api_key: str) -> KeyCheck:
 
 def _request(maker: str, base_url: str, api_key: str) -> tuple[str, dict[str, str]]:
     if maker == "anthropic":
-        headers = {"x-api-key": api_key, "anthropic-version": "2023-06-01"}
+        # The header of the key depends on the version of the SDK, which sends it in runs.
+        with anthropic.Anthropic(api_key=api_key, base_url=base_url) as client:
+            headers = {**client.auth_headers, "anthropic-version": "2023-06-01"}
         return f"{base_url}/v1/models?limit=1", headers
     if maker == "google":
         return f"{base_url}/v1beta/models?pageSize=1", {"x-goog-api-key": api_key}

@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agents.kernel.features import collect
+from agents.kernel.lazy_modules import lazy_modules
+
+with lazy_modules:
+    from agents.kernel import features  # needs Django, and the scripted model does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,4 +41,8 @@ def stored_key(maker: str) -> StoredKey | None:
 def refresh_stored_keys() -> None:
     """Read the keys from the rows of the features. Raises `DatabaseError`."""
     global _keys
-    _keys = {key.maker: key for _, source in collect("stored_keys", "SOURCES") for key in source()}
+    _keys = {
+        key.maker: key
+        for _, source in features.collect("stored_keys", "SOURCES")
+        for key in source()
+    }

@@ -71,11 +71,15 @@ def list_providers(as_json: bool) -> None:
             print(f"vel: {state.provider}: {one_line(state.problem, 500)}", file=sys.stderr)
 
 
-@providers.command("set-key")
+@providers.command("set-key", context_settings={"allow_extra_args": True})
 @click.argument("provider")
 @with_database
 def set_provider_key(provider: str) -> None:
     """Store the key of PROVIDER. It is read from a prompt or from standard input."""
+    if click.get_current_context().args:  # click's own message would repeat the key
+        raise click.UsageError(
+            "Give the key at the prompt or on standard input, not as an argument."
+        )
     with interruptible():
         if sys.stdin.isatty():
             key = click.prompt("Key", hide_input=True, err=True)

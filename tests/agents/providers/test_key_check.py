@@ -21,7 +21,7 @@ KEY = "sk-proj-" + "m3P/" * 10 + "ABCD"
         ("google", "/", "/v1beta/models?pageSize=1"),
     ],
 )
-def test_each_maker_gets_the_key_in_its_own_header(maker: str, base: str, path: str) -> None:
+def test_each_maker_is_asked_for_its_models_with_the_key(maker: str, base: str, path: str) -> None:
     with models_server(KEY) as server:
         assert check_key(maker, server.url + base, KEY).works
         assert not check_key(maker, server.url + base, "another-key").works

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click import UsageError
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
@@ -189,10 +190,13 @@ def test_the_command_line_reads_a_key_from_standard_input_only(
     assert ProviderKey.objects.get().secret.reveal() == KEY
     assert call("providers", "list", "--json") == 0
     assert call("providers", "list") == 0
-    assert call("providers", "set-key", "anthropic", OTHER) == 2
+    with pytest.raises(UsageError, match="not as an argument") as refused:
+        call("providers", "set-key", "anthropic", OTHER)
+    assert OTHER[:12] not in str(refused.value)
     assert ProviderKey.objects.get().secret.reveal() == KEY
     assert call("providers", "remove-key", "anthropic") == 0
-    assert call("providers", "test", "anthropic") != 0
+    with pytest.raises(Conflict, match="no key of anthropic to test"):
+        call("providers", "test", "anthropic")
     shown = "".join(capsys.readouterr())
     assert "WXYZ" in shown
     assert KEY[:-4] not in shown

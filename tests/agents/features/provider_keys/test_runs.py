@@ -57,7 +57,7 @@ def data_dir() -> Iterator[Path]:
 
 
 def keys_of(server: MessagesServer) -> list[str]:
-    return [request.headers["x-api-key"] for request in server.requests]
+    return [request.headers["authorization"].removeprefix("Bearer ") for request in server.requests]
 
 
 def on(settings: Any, server: MessagesServer, user: User) -> None:
@@ -194,12 +194,13 @@ def test_a_replaced_client_ends_its_calls_and_is_then_closed() -> None:
 
 def test_a_removed_key_leaves_the_memory_of_the_clients() -> None:
     def kept() -> bool:
-        return any(getattr(each, "_api_key", "") == FIRST for each in registry._made.values())
+        return any(getattr(each, "_api_key", "") == key for each in registry._made.values())
 
     async def check(provider: PresentProvider) -> None:
         provider.check()
 
-    set_key("anthropic", FIRST, by=None)
+    key = "sk-third-" + "c3" * 15
+    set_key("anthropic", key, by=None)
     provider = PresentProvider("anthropic", lambda: settings_of("anthropic"))
     assert kept()
     remove_key("anthropic", by=None)
