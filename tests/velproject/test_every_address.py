@@ -272,6 +272,7 @@ NOT_READ_HERE = {
     "web:run-browse-picture": "wants the path of a picture",
     "api:memory-file": "the file does not exist",
     "api:mcp-server": "needs the permission to configure MCP servers",
+    "api:provider-key": "needs the permission to manage the keys of providers",
     "api:file-content": "wants a path",
     "api:memory-revisions": "wants a path",
     "api:chat-history": "the chat does not exist",
