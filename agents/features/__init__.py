@@ -28,6 +28,7 @@ FEATURES = (
     "agents.features.file_browser",
     "agents.features.command_palette",
     "agents.features.operator_console",
+    "agents.features.provider_keys",
     "agents.features.agent_editor",
     "agents.features.notifications",
     "agents.features.mcp_server",

@@ -121,7 +121,7 @@ class ProviderError(Exception):
     `retry_after` is the server's requested pause in seconds. Codes: rate_limited, overloaded,
     server_error, connection, stalled, malformed_stream (these are usually retryable);
     invalid_request, authentication, permission, not_found, too_large, context_window, missing_key,
-    not_installed, unknown_provider.
+    unusable_key, not_installed, unknown_provider.
     """
 
     def __init__(

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_POST
 
 from agents.doors.web.pages import PersonRequest, page
 from agents.models import Agent, ApprovalRequest
-from agents.providers.registry import PROVIDERS
+from agents.providers.registry import MAKERS, PROVIDERS
+from agents.providers.stored_keys import stored_key
 from agents.selectors.visible import Person
 from agents.services.agent_definitions.actions import SCRIPTED, default_provider
 from agents.services.agent_definitions.settings_places import settings_of
@@ -43,9 +44,10 @@ def first_steps(request: HttpRequest, person: Person) -> list[Step]:
     steps = [
         Step(
             "Use a real model",
-            "Set ANTHROPIC_API_KEY, or the base URL of a local model, in the environment of the "
-            "server, and start it again. Until then, an offline script answers.",
-            "",
+            "Store the key of a provider. Or set ANTHROPIC_API_KEY or the base URL of a local "
+            "model in the environment of the server, and start it again. Until then, an offline "
+            "script answers.",
+            _reverse("web:provider-keys"),
             _has_model(),
         ),
         Step(
@@ -74,7 +76,9 @@ def _has_model() -> bool:
     if default_provider() != SCRIPTED:
         return True
     real = [settings_of(name) for name in PROVIDERS if name != SCRIPTED]
-    return any(settings.api_key or settings.base_url for settings in real)
+    return any(settings.api_key or settings.base_url for settings in real) or any(
+        stored_key(maker) for maker in MAKERS
+    )
 
 
 def _user_form() -> str:

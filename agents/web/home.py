@@ -17,6 +17,7 @@ from agents.hidden_text import visible
 from agents.ids import new_id
 from agents.middleware.registry import known_tool_names
 from agents.models import Message, MessageRole, Run
+from agents.providers.stored_keys import refresh_stored_keys
 from agents.selectors.attention import attention_for, own_runs
 from agents.selectors.visible import agents_for
 from agents.services.agent_definitions.actions import SCRIPTED, default_provider
@@ -106,6 +107,7 @@ def show_home(
 ) -> HttpResponse:
     """Render the page, with the submitted request and the reason for its refusal, if any."""
     person = request.user
+    refresh_stored_keys()  # they can change the default provider
     agents = [
         {
             "slug": agent.slug,

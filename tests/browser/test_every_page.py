@@ -147,8 +147,8 @@ def serious(page: Page, within: str = "html") -> list[str]:
     ]
 
 
-MORE = ["view_all_runs", "change_agent", "configure_approval"]
-"""Permissions for the console and the editor of agents."""
+MORE = ["view_all_runs", "change_agent", "configure_approval", "manage_provider_keys"]
+"""Permissions for the console, the editor of agents, and the keys of providers."""
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/guides/mcp.md", "import httpx2"): "tests/agents/features/mcp_server uses this client",
     ("docs/guides/own-directory.md", '$ vel --workspace . "Add a'): "needs a model that does it",
     ("docs/guides/providers.md", "OPENAI_BASE_URL="): "needs a server with a model",
+    ("docs/guides/providers.md", "vel providers list"): _KEY,
     ("docs/guides/skills-builtin.md", "$ vel toolbox create"): _INSTALLS,
     ("docs/guides/toolboxes.md", "$ vel toolbox create"): _INSTALLS,
     ("docs/guides/toolboxes.md", "$ vel --toolbox"): "needs a toolbox from an index",

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -27,7 +26,9 @@ from agents.ids import own_executor
 from agents.kernel.features import feature_parts
 from agents.models import POOL
 from agents.providers.base import Provider
-from agents.providers.registry import get_provider
+from agents.providers.present import PresentProvider
+from agents.providers.registry import ProviderSettings, get_provider
+from agents.services.agent_definitions.actions import SCRIPTED
 from agents.services.agent_definitions.settings_places import settings_of
 from agents.services.machines.membership import MachineRefused
 from agents.services.placement import Member
@@ -76,7 +77,7 @@ class Resources:
         self.pruner = Pruner()
         self._handles: dict[str, RunHandle] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._providers: dict[str, Provider] = {}
+        self._providers: dict[str, PresentProvider] = {}
         self.membership: Membership | None = None
         self._refusal: MachineRefused | None = None
 
@@ -106,10 +107,16 @@ class Resources:
             self._on_database_error(error)
 
     def provider(self, name: str) -> Provider:
-        """Return this event loop's client for a provider. Raises `ProviderError`."""
-        if name not in self._providers:
-            wanted = replace(settings_of(name), scripts_dir=self._scripts_dir())
-            self._providers[name] = get_provider(name, wanted)
+        """Return this event loop's client for a provider. Raises `ProviderError`.
+
+        The client uses the present key, also after the key has changed.
+        """
+        if name == SCRIPTED:
+            return get_provider(name, ProviderSettings(scripts_dir=self._scripts_dir()))
+        if name in self._providers:
+            self._providers[name].check()
+        else:
+            self._providers[name] = PresentProvider(name, partial(settings_of, name))
         return self._providers[name]
 
     def _scripts_dir(self) -> Path | None:

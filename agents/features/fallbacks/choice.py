@@ -16,7 +16,7 @@ from agents.spec import AgentSpec
 
 UNAVAILABLE = frozenset({"rate_limited", "overloaded", "server_error", "connection", "stalled"})
 """Codes of errors that remain after the retries and do not depend on the request."""
-WITHOUT_KEY = frozenset({"missing_key", "authentication", "permission"})
+WITHOUT_KEY = frozenset({"missing_key", "unusable_key", "authentication", "permission"})
 
 
 def is_unavailable(error: ProviderError) -> bool:

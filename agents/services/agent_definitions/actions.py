@@ -27,6 +27,7 @@ from agents.kernel.proposals import ProposalKind, proposal_kinds
 from agents.kernel.relations import AgentRelation, relations
 from agents.models import Agent, AgentVersion
 from agents.providers import registry
+from agents.providers.stored_keys import refresh_stored_keys, stored_key
 from agents.services.agent_definitions.prompt_values import check_new_prompts
 from agents.services.agent_definitions.rights import check_may_change
 from agents.services.audit import Change, changes_between, record
@@ -44,7 +45,8 @@ def default_provider() -> str:
     settings = ModelSettings.now()
     if settings.PROVIDER:
         return settings.PROVIDER
-    return "anthropic" if settings.ANTHROPIC_API_KEY or settings.ANTHROPIC_BASE_URL else SCRIPTED
+    is_configured = settings.ANTHROPIC_API_KEY or settings.ANTHROPIC_BASE_URL
+    return "anthropic" if is_configured or stored_key("anthropic") else SCRIPTED
 
 
 def default_model(provider: str) -> str:
@@ -162,6 +164,8 @@ def save_agent(
     known, given = {relation.name: relation for relation in relations()}, related or {}
     for name, rows in given.items():
         known[name].check(agent, rows)
+    if not agent.provider:
+        refresh_stored_keys()  # they can change the default provider
     spec = build_spec(agent, given)
     # Locked before reading: the row cannot change between this state and the new one.
     stored = _lock(agent.pk)
@@ -234,6 +238,8 @@ def current_version(agent: Agent) -> AgentVersion:
 
     Raises `InvalidRequest` if the agent is not valid with the present settings.
     """
+    if not agent.provider:
+        refresh_stored_keys()
     latest = agent.versions.order_by("-number").first()
     spec = build_spec(agent).model_dump(mode="json")
     if latest is not None and AgentSpec.completed(latest.spec) == spec:

@@ -24,6 +24,7 @@ from agents.providers.registry import (
     is_official,
 )
 from agents.providers.scripted import FILE_PREFIX
+from agents.providers.stored_keys import stored_key
 from agents.services.agent_definitions.actions import SCRIPTED, default_provider
 from agents.settings import ModelSettings, ScriptSettings
 
@@ -150,6 +151,7 @@ def modules_wanted() -> list[str]:
     for provider, package in packages.items():
         chosen = ModelSettings.now().PROVIDER.split("-")[0] == provider
         settings = settings_of(provider)
-        if (chosen or settings.api_key or settings.base_url) and is_installed(package):
+        has_key = settings.api_key or stored_key(provider)
+        if (chosen or has_key or settings.base_url) and is_installed(package):
             found.append(f"agents.providers.{provider}.provider")
     return found

@@ -32,6 +32,7 @@ from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.protocol.definitions import read_listing
 from agents.features.notifications.actions import save_target
 from agents.features.notifications.models import NotificationTarget
+from agents.features.provider_keys.actions import set_key
 from agents.features.schedules.actions import save_schedule
 from agents.features.schedules.models import Schedule
 from agents.features.slack.actions import save_slack_token
@@ -93,6 +94,12 @@ def google(settings: Any) -> Iterator[GoogleServer]:
     with google_server() as server:
         settings.VEL = {**settings.VEL, **server.settings}
         yield server
+
+
+@pytest.fixture
+def no_model_server(settings: Any) -> None:
+    """A base URL without a server: a test of a key fails immediately."""
+    settings.VEL = {**settings.VEL, "OPENAI_API_KEY": "", "OPENAI_BASE_URL": "http://127.0.0.1:9"}
 
 
 @pytest.fixture
@@ -441,6 +448,20 @@ def _remove_any_credential(world: World) -> Sent:
     return {"key": Credential.objects.get().pk}, None, "credential.removed"
 
 
+def _store_provider_key(world: World) -> Sent:
+    return {"provider": "openai"}, {"key": "key-of-openai"}, "provider_key.set"
+
+
+def _remove_provider_key(world: World) -> Sent:
+    set_key("openai", "key-of-openai", by=world.root)
+    return {"provider": "openai"}, None, "provider_key.removed"
+
+
+def _test_provider_key(world: World) -> Sent:
+    set_key("openai", "key-of-openai", by=world.root)
+    return {"provider": "openai"}, {}, "provider_key.tested"
+
+
 def _machine(world: World, **more: Any) -> dict[str, Any]:
     now = database_now()
     for name in ("a", "b"):
@@ -495,6 +516,9 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
     ("user-token-revoke", "post"): _end_token_of_another,
     ("stored-credentials", "post"): _share_credential,
     ("stored-credential", "delete"): _remove_any_credential,
+    ("provider-key", "put"): _store_provider_key,
+    ("provider-key", "delete"): _remove_provider_key,
+    ("provider-key-test", "post"): _test_provider_key,
     ("machine-drain", "post"): _drain,
     ("machine-undrain", "post"): _undrain,
     ("machine-declare-dead", "post"): _declare_dead,
@@ -553,7 +577,7 @@ def test_no_endpoint_is_forgotten():
     assert there == set(SCENARIOS) | set(WITHOUT) | set(ELSEWHERE)
 
 
-@pytest.mark.usefixtures("_each_in_a_transaction")
+@pytest.mark.usefixtures("_each_in_a_transaction", "no_model_server")
 @pytest.mark.parametrize("endpoint", sorted(SCENARIOS), ids=" ".join)
 def test_it_is_in_the_audit_log(
     endpoint: tuple[str, str], tmp_path: Path, slack: SlackServer, google: GoogleServer

@@ -17,6 +17,7 @@ from agents.kernel import row_hooks
 from agents.middleware.definition_checks import check_named_tools
 from agents.middleware.registry import known_tool_names
 from agents.providers.registry import get_provider
+from agents.providers.stored_keys import refresh_stored_keys
 from agents.selectors.visible import agents_for, runs_for
 from agents.services.agent_definitions.actions import default_provider
 from agents.services.agent_definitions.settings_places import default_model_problem, settings_of
@@ -62,6 +63,7 @@ def check_options(options: AgentOptions) -> None:
     if options["toolbox"]:
         # raises ToolboxError for an unusable toolbox
         hold_toolbox(settings.toolboxes, options["toolbox"]).release()
+    refresh_stored_keys()
     if not options["provider"] and not options["model"] and (problem := default_model_problem()):
         raise CliError(problem, exit_code=FAILED)
     # Raises ProviderError for a missing key and for a provider that is not installed.
