@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from agents.models import Run, Thread
+from agents.models import Thread
 
 
 class ConversationMark(models.Model):
@@ -28,18 +28,15 @@ class ConversationMark(models.Model):
 class ConversationTitle(models.Model):
     """The title that a model writes for a thread, once.
 
-    A thread whose owner gave it a title before has a row without `run` and `due_at`.
+    A thread whose owner gave it a title before has a row without `run_number` and `due_at`.
     """
 
     thread = models.OneToOneField(
         Thread, on_delete=models.CASCADE, primary_key=True, related_name="written_title"
     )
-    run = models.ForeignKey(
-        Run,
-        on_delete=models.CASCADE,
+    run_number = models.PositiveIntegerField(
         null=True,
-        related_name="+",
-        help_text=_("The run whose message and answer the title describes."),
+        help_text=_("The number of the run whose message and answer the title describes."),
     )
     due_at = models.DateTimeField(
         null=True,

@@ -29,7 +29,8 @@ class TitleRows(RowHooks):
             return
         if RunClock.objects.filter(run=run, turn__gt=0).exists():
             ConversationTitle.objects.get_or_create(
-                thread_id=run.thread_id, defaults={"run": run, "due_at": timezone.now()}
+                thread_id=run.thread_id,
+                defaults={"run_number": run.number, "due_at": timezone.now()},
             )
 
     def renamed(self, thread: Thread) -> None:

@@ -58,11 +58,14 @@ def take_title() -> TitleTask | None:
         until = timezone.now() + LEASE
         # Only with the values that were read: another worker that takes it changes them.
         mine = ConversationTitle.objects.filter(pk=first.pk, tries=first.tries, due_at=first.due_at)
-        if first.tries >= MAX_TRIES:
+        runs = Run.objects.select_related("thread", "agent_version__agent")
+        run = runs.filter(thread=first.pk, number=first.run_number).first()
+        if run is None:
+            mine.update(due_at=None)
+        elif first.tries >= MAX_TRIES:
             if mine.update(due_at=None):
                 logger.warning("the title of thread %s was given up: a worker died", first.pk)
         elif mine.update(tries=first.tries + 1, due_at=until):
-            run = Run.objects.select_related("thread", "agent_version__agent").get(pk=first.run_id)
             return TitleTask(run, first.tries + 1, run.thread.title, until)
 
 
@@ -104,7 +107,7 @@ def drop_title(task: TitleTask, call: OutsideCall | None, *, again_at: datetime 
 
 def _due() -> QuerySet[ConversationTitle]:
     now = timezone.now()
-    return ConversationTitle.objects.filter(due_at__lte=now, run__is_erased=False)
+    return ConversationTitle.objects.filter(due_at__lte=now, thread__erased_at=None)
 
 
 def _rows(task: TitleTask) -> QuerySet[ConversationTitle]:
