@@ -134,6 +134,7 @@ def vel_environment(directory: Path, model_url: str, database_url: str = "") -> 
         VEL_SECRET_KEY="only-for-benchmarks-" + "0" * 40,
         VEL_LOG_LEVEL="WARNING",
         VEL_PROVIDER="anthropic",
+        VEL_TITLE_MODEL="off",
         ANTHROPIC_BASE_URL=model_url,
         DATABASE_URL=database_url,
     )

@@ -55,6 +55,7 @@ for _name in (
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 ):
     os.environ.pop(_name, None)
+os.environ["VEL_TITLE_MODEL"] = "off"  # no model calls that a test does not expect
 os.environ["VEL_SCRIPTS_DIR"] = "/"  # tests store scripts in any directory
 os.environ["DATABASE_URL"] = os.environ.get("VEL_TEST_DATABASE_URL", "")
 

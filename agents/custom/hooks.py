@@ -57,7 +57,7 @@ class ModelAnswer:
 
 
 class ModelCall(ABC):
-    """A model call. Summaries of conversations do not call the hook."""
+    """A model call. Summaries and titles of conversations do not call the hook."""
 
     run: RunInfo
     model: str

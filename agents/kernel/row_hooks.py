@@ -78,6 +78,9 @@ class RowHooks:
     def forked(self, source: Run, turn: int, thread: Thread) -> None:
         """Handle a new `thread` with the conversation of `source` up to the turn `turn`."""
 
+    def renamed(self, thread: Thread) -> None:
+        """Handle a thread to which a person has given a title. Its row is locked, and no run."""
+
     def check_directories(
         self, directories: Sequence[str], workspace_path: str, protects: Protects
     ) -> None:
@@ -94,6 +97,7 @@ _NAMES = (
     "resumed",
     "copied",
     "forked",
+    "renamed",
     "check_directories",
 )
 _registered: list[RowHooks] = []
@@ -203,6 +207,12 @@ def forked(source: Run, turn: int, thread: Thread) -> None:
     _load()
     for hooks in _by_name["forked"]:
         hooks.forked(source, turn, thread)
+
+
+def renamed(thread: Thread) -> None:
+    _load()
+    for hooks in _by_name["renamed"]:
+        hooks.renamed(thread)
 
 
 def check_directories(directories: Sequence[str], workspace_path: str, protects: Protects) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from agents.kernel import row_hooks
 from agents.models import Thread
 from agents.services.errors import InvalidRequest
 
@@ -22,4 +23,5 @@ def rename_thread(thread: Thread, title: str) -> Thread:
     thread = Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
     thread.title = title
     thread.save(update_fields=["title", "updated_at"])
+    row_hooks.renamed(thread)
     return thread

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agents.providers.base import ProviderError, Reply
+from agents.providers.base import ProviderError, Reply, Usage
 from agents.providers.prices import cost_microusd
 from agents.telemetry import spans
+from agents.telemetry.counters import Counters
 from agents.telemetry.spans import provider_name
 from agents.telemetry.watch import ClaimWatch, current_watch, quietly
 
@@ -47,6 +48,22 @@ def watched_model_call(
             )  # fmt: skip
 
 
+def count_model_call(
+    numbers: Counters, provider: str, model: str, code: str, seconds: float, usage: Usage | None
+) -> None:
+    """Count one attempt. `code` is that of the error, or empty; `usage` is None without a reply."""
+    label = "scripted" if provider == "scripted" else model
+    numbers.add("vel_model_calls_total", provider, label, code or "ok")
+    numbers.observe("vel_model_call_duration_seconds", provider, label, seconds=seconds)
+    if usage is not None:
+        for kind in ("input", "output", "cache_read", "cache_write"):
+            if used := getattr(usage, kind):
+                numbers.add("vel_model_tokens_total", provider, label, kind, amount=used)
+        cost = cost_microusd(model, usage) if provider != "scripted" else 0
+        if cost:
+            numbers.add("vel_model_cost_dollars_total", provider, label, amount=cost / 1e6)
+
+
 def _tell_model_call(
     watch: ClaimWatch,
     provider: str,
@@ -60,17 +77,9 @@ def _tell_model_call(
     start, seconds = when
     code, message = problem
     if (numbers := watch.tools.counters) is not None:
-        label = "scripted" if provider == "scripted" else model
-        numbers.add("vel_model_calls_total", provider, label, code or "ok")
-        numbers.observe("vel_model_call_duration_seconds", provider, label, seconds=seconds)
-        if reply is not None:
-            usage = reply.usage
-            for kind in ("input", "output", "cache_read", "cache_write"):
-                if used := getattr(usage, kind):
-                    numbers.add("vel_model_tokens_total", provider, label, kind, amount=used)
-            cost = cost_microusd(model, usage) if provider != "scripted" else 0
-            if cost:
-                numbers.add("vel_model_cost_dollars_total", provider, label, amount=cost / 1e6)
+        count_model_call(
+            numbers, provider, model, code, seconds, reply.usage if reply is not None else None
+        )
     attributes = watch.attributes("chat") | {
         "gen_ai.provider.name": provider_name(provider),
         "gen_ai.request.model": model,

@@ -1,4 +1,4 @@
-"""The list of conversations: archiving with the time to undo it."""
+"""The list of conversations: archiving with the time to undo it, and new titles."""
 
 from __future__ import annotations
 
@@ -59,3 +59,23 @@ def test_a_refused_change_brings_the_conversation_back(listed: tuple[Page, Locat
     page.get_by_role("button", name="Close").click()
     expect(page.locator(".toast.problem")).to_contain_text("was not changed")
     expect(row).to_be_visible()
+
+
+def test_the_list_beside_a_run_shows_a_new_title_as_text_without_a_reload(
+    site: Site, new_page: NewPage
+) -> None:
+    name = f"paula{secrets.token_hex(4)}"
+    site.do("make_user", name=name)
+    run = site.do("make_run", owner=name, message="Weather")
+    page = new_page(name)
+    page.goto(f"/runs/{run}/")
+    row = page.locator(".conversations [data-thread]")
+    expect(row).to_have_text("Weather")
+    title = "<b onclick=alert(1)>Rain</b>"
+    page.request.patch(
+        f"/api/v1/threads/{row.get_attribute('data-thread')}",
+        data={"title": title},
+        headers={"authorization": f"Bearer {site.do('make_token', user=name, scopes=['run'])}"},
+    )
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(row).to_have_text(title)

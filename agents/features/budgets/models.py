@@ -213,3 +213,18 @@ class RunBudget(models.Model):
 
     def __str__(self) -> str:
         return f"budget of run {self.run_id}"
+
+
+class OutsideReservation(models.Model):
+    """The reservation of a model call outside of runs, for example for a title."""
+
+    key = models.CharField(primary_key=True, max_length=200)
+    reserved_tokens = models.PositiveBigIntegerField(help_text=_("The maximum for the model call."))
+    reserved_microusd = models.PositiveBigIntegerField()
+    reserved_from = models.TextField(help_text=_("The allowances that this was taken from."))
+    until = models.DateTimeField(
+        db_index=True, help_text=_("When it is released, because nobody waits for the reply.")
+    )
+
+    def __str__(self) -> str:
+        return f"reservation of {self.key}"

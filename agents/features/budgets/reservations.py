@@ -65,7 +65,20 @@ class Shortage:
 
 
 def reserve(run_id: str, allowances: Sequence[Allowance], need: Need) -> Reserved:
-    """Reserve `need` in each of `allowances`. Raises `NoRoom`."""
+    """Reserve `need` for a run in each of `allowances`. Raises `NoRoom`."""
+    reserved = take_room(allowances, need)
+    note = {
+        "reserved_tokens": reserved.tokens,
+        "reserved_microusd": reserved.microusd,
+        "reserved_from": ids_text(reserved.allowance_ids),
+    }
+    if not RunBudget.objects.filter(run=run_id).update(**note):
+        RunBudget.objects.create(run_id=run_id, **note)
+    return reserved
+
+
+def take_room(allowances: Sequence[Allowance], need: Need) -> Reserved:
+    """Add `need` to the reservations of each of `allowances`. Raises `NoRoom`."""
     is_priced = need.microusd is not None
     cost = need.microusd or 0
     with connection.cursor() as cursor:
@@ -83,15 +96,17 @@ def reserve(run_id: str, allowances: Sequence[Allowance], need: Need) -> Reserve
             if cursor.rowcount != 1:
                 now = Allowance.objects.filter(pk=allowance.pk).first()
                 raise NoRoom(is_used_up=now is not None and shortage_of(now, need) is not None)
-    ids = tuple(allowance.pk for allowance in allowances)
-    note = {
-        "reserved_tokens": need.tokens,
-        "reserved_microusd": cost,
-        "reserved_from": ",".join(map(str, ids)),
-    }
-    if not RunBudget.objects.filter(run=run_id).update(**note):
-        RunBudget.objects.create(run_id=run_id, **note)
-    return Reserved(need.tokens, cost, ids)
+    return Reserved(need.tokens, cost, tuple(allowance.pk for allowance in allowances))
+
+
+def ids_text(ids: Iterable[int]) -> str:
+    """Return the ids of allowances as a reservation stores them."""
+    return ",".join(map(str, ids))
+
+
+def ids_of(text: str) -> tuple[int, ...]:
+    """Return the ids in the text of `ids_text`."""
+    return tuple(int(key) for key in text.split(",") if key)
 
 
 def settle(
@@ -106,12 +121,29 @@ def settle(
         tokens: The tokens that the call has used.
         microusd: Its cost in millionths of a dollar.
     """
-    held = reserved or Reserved(0, 0, ())
     if reserved is not None:
         RunBudget.objects.filter(run=run_id).update(
             reserved_tokens=0, reserved_microusd=0, reserved_from=""
         )
     drafts: list[EventDraft] = []
+    for allowance_id, row in count_use(reserved, allowances, tokens, microusd):
+        drafts += _warnings(allowance_id, row)
+    return drafts
+
+
+Counted = tuple[int, int | None, bool, int, int | None, bool]
+"""Of an allowance: used tokens, limit, whether Vel has warned; and the same for the cost."""
+
+
+def count_use(
+    reserved: Reserved | None, allowances: Iterable[int], tokens: int, microusd: int
+) -> list[tuple[int, Counted]]:
+    """Replace a reservation by real use. Return the allowances that still exist.
+
+    The arguments are those of `settle`.
+    """
+    held = reserved or Reserved(0, 0, ())
+    counted: list[tuple[int, Counted]] = []
     for allowance_id in sorted({*allowances, *held.allowance_ids}):
         is_held = allowance_id in held.allowance_ids
         with connection.cursor() as cursor:
@@ -131,8 +163,8 @@ def settle(
             )
             row = cursor.fetchone()
         if row is not None:  # else its budget was deleted
-            drafts += _warnings(allowance_id, row)
-    return drafts
+            counted.append((allowance_id, row))
+    return counted
 
 
 def release(run_id: str) -> None:
@@ -143,8 +175,8 @@ def release(run_id: str) -> None:
     row = RunBudget.objects.filter(run=run_id).exclude(reserved_from="").first()
     if row is None:
         return
-    ids = tuple(int(key) for key in row.reserved_from.split(","))
-    settle(run_id, Reserved(row.reserved_tokens, row.reserved_microusd, ids), (), 0, 0)
+    reserved = Reserved(row.reserved_tokens, row.reserved_microusd, ids_of(row.reserved_from))
+    settle(run_id, reserved, (), 0, 0)
 
 
 def shortage_among(allowances: Iterable[Allowance], need: Need) -> Shortage | None:
@@ -171,9 +203,7 @@ def is_near(used: int, limit: int | None) -> bool:
     return limit is not None and used * 100 >= limit * WARN_AT
 
 
-def _warnings(
-    allowance_id: int, row: tuple[int, int | None, bool, int, int | None, bool]
-) -> list[EventDraft]:
+def _warnings(allowance_id: int, row: Counted) -> list[EventDraft]:
     """Return a `budget.warning` for each limit that is nearly used up, once for each limit."""
     used_tokens, token_limit, warned_tokens, used_cost, cost_limit, warned_cost = row
     of_tokens = not warned_tokens and is_near(used_tokens, token_limit)

@@ -1,4 +1,4 @@
-"""What the owner of a conversation marked."""
+"""Marks and titles of conversations."""
 
 from __future__ import annotations
 
@@ -23,3 +23,29 @@ class ConversationMark(models.Model):
 
     def __str__(self) -> str:
         return f"marks of thread {self.thread_id}"
+
+
+class ConversationTitle(models.Model):
+    """The title that a model writes for a thread, once.
+
+    A thread whose owner gave it a title before has a row without `run_number` and `due_at`.
+    """
+
+    thread = models.OneToOneField(
+        Thread, on_delete=models.CASCADE, primary_key=True, related_name="written_title"
+    )
+    run_number = models.PositiveIntegerField(
+        null=True,
+        help_text=_("The number of the run whose message and answer the title describes."),
+    )
+    due_at = models.DateTimeField(
+        null=True,
+        db_index=True,
+        help_text=_("When a worker may write it. Null: it is finished."),
+    )
+    tries = models.PositiveSmallIntegerField(
+        default=0, help_text=_("How often a worker has taken it. It is the worker's fencing token.")
+    )
+
+    def __str__(self) -> str:
+        return f"title of thread {self.thread_id}"

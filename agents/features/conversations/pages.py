@@ -15,6 +15,7 @@ from agents.doors.web.navigation import NavigationEntry
 from agents.doors.web.pages import PersonRequest, page
 from agents.doors.web.run_panels import RunPanel
 from agents.features.conversations.conversations import conversations_of, mark
+from agents.hidden_text import visible
 from agents.selectors.visible import threads_for
 from agents.services.errors import InvalidRequest
 from agents.services.threads import rename_thread
@@ -31,6 +32,7 @@ RUN_PANELS = [
     )
 ]
 LONGEST = 200
+NO_TITLE = "(no title)"
 MARKS = {
     "pin": {"pinned": True},
     "unpin": {"pinned": False},
@@ -57,13 +59,17 @@ def conversations(request: PersonRequest) -> HttpResponse:
 @page
 @require_safe
 def statuses(request: PersonRequest) -> JsonResponse:
-    """Return the status of the latest run of each conversation in the list, by thread."""
+    """Return the title of each conversation in the list and the status of its latest run.
+
+    The keys are the ids of the threads.
+    """
     found = conversations_of(request.user)
     return JsonResponse(
         {
             conversation.thread.pk: {
                 "status": conversation.run.status,
                 "text": conversation.run.get_status_display(),
+                "title": visible(conversation.thread.title) or NO_TITLE,
             }
             for conversation in (*found.pinned, *found.others)
         }

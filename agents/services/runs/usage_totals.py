@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from django.db import connection, transaction
 from django.db.models import F, Max, QuerySet
+from django.utils import timezone
 
 from agents.kernel.row_hooks import RowHooks
 from agents.models import QUARTER_SECONDS, Message, MessageRole, Run, UsageTotal
@@ -56,6 +57,14 @@ def count_new_replies(run: Run) -> None:
     if run.uncounted_from is None:
         replies = Message.objects.filter(run=run, role=MessageRole.ASSISTANT)
         run.uncounted_from = (replies.aggregate(last=Max("turn"))["last"] or 0) + 1
+
+
+def count_reply(
+    owner_id: int, agent_id: str, agent_slug: str, model: str, tokens: int, microusd: int | None
+) -> None:
+    """Add a reply outside of runs to the sums. `microusd` is None for an unknown price."""
+    key = (_quarter(timezone.now()), owner_id, agent_id, model)
+    _add(key, _Sum(agent_slug, 1, tokens, microusd or 0, int(microusd is None)))
 
 
 def _count(locked: QuerySet[Run, str]) -> int:

@@ -137,11 +137,11 @@ def test_the_page_of_a_run_lists_the_conversations(ada: User) -> None:
     assert f'<a href="/runs/{snow.pk}/">' in text
 
 
-def test_the_statuses_of_the_list_are_those_of_the_latest_runs(ada: User) -> None:
+def test_the_list_beside_a_run_gets_titles_and_statuses_of_the_latest_runs(ada: User) -> None:
     run = runs.start_run(ada, "Rain")
     Run.objects.filter(pk=run.pk).update(status="failed")
     body = browser(ada).get("/conversations/statuses/").json()
-    assert body == {run.thread_id: {"status": "failed", "text": "failed"}}
+    assert body == {run.thread_id: {"status": "failed", "text": "failed", "title": "Rain"}}
 
 
 def test_rest_marks_a_thread_and_keeps_missing_fields(ada: User) -> None:

@@ -1,4 +1,4 @@
-// Keeps the status dots beside a run up to date while the page is visible.
+// Keeps the status dots and the titles beside a run up to date while the page is visible.
 
 const EVERY_MILLISECONDS = 10_000;
 const list = document.querySelector(".conversations");
@@ -20,6 +20,8 @@ async function update() {
     if (!found || !dot) continue;
     dot.dataset.status = found.status;
     dot.setAttribute("aria-label", found.text);
+    const title = row.querySelector(".what");
+    if (title.textContent !== found.title) title.textContent = found.title;
   }
 }
 

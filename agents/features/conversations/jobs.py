@@ -1,0 +1,5 @@
+"""Each worker writes titles."""
+
+from agents.features.conversations.title_writer import TitleWriter
+
+PARTS = [TitleWriter]
