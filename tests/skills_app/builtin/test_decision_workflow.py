@@ -47,6 +47,7 @@ def decide(desk: Desk, policy: str = POLICY, **fields: Any) -> dict[str, Any]:
         ({"amount": 20, "category": None}, "escalate", []),
         ({"amount": 700, "requester": "Manager"}, "escalate", ["manager"]),
         ({"amount": 20, "requester": " \u200b\u00a0"}, "escalate", []),
+        ({"amount": 20, "requester": "\u3164\u2800\u034f"}, "escalate", []),
         ({"amount": 20, "description": [" "]}, "escalate", []),
         ({"amount": 10**16}, "escalate", []),
         ({"amount": 10**400}, "escalate", []),

@@ -27,6 +27,9 @@ _NUMBER = re.compile(r"-?(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,9})?")
 _LEAST, _MOST = 1e-9, 10**15
 """The limits of a number's absolute value. Larger numbers are typing errors."""
 
+_BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and symbols of Unicode that display as a space."""
+
 
 class Unclear(Exception):
     """The request lacks a value that a condition needs. Somebody must ask the requester."""
@@ -104,7 +107,10 @@ def look_up(request: dict[str, Any], field: str) -> tuple[bool, Any]:
 def _says_something(value: Any) -> bool:
     """Return whether `value` has content. Blank texts, and lists or objects of them, have none."""
     if isinstance(value, str):
-        return any(unicodedata.category(letter)[0] not in "ZC" for letter in value)
+        return any(
+            unicodedata.category(letter)[0] not in "ZCM" and letter not in _BLANK_LETTERS
+            for letter in value
+        )
     if isinstance(value, (list, dict)):
         inner = value.values() if isinstance(value, dict) else value
         return any(map(_says_something, inner))

@@ -13,14 +13,18 @@ from skills_app.actions.versions import VersionDetails, delete_skill
 from skills_app.library.pinned import PinnedSkill
 from skills_app.library.search import document, meaning, ranking
 from skills_app.library.search.document import cache
+from skills_app.library.sources.folder import read_folder
 from skills_app.models import Skill, SkillIndexEntry
 from skills_app.queries import index, stored
 from skills_app.queries.index import index_version, remove_from_index, search_skills, suggested
 from skills_app.queries.stored import rank_versions
+from tests.skills_app.builtin.desk import BUILTIN
+from tests.skills_app.library.search.evaluate import read_questions
 from tests.support.skills import package, store_skill
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
+PHRASES = Path(__file__).with_name("phrases.txt")
 SKILLS = {
     "spreadsheets": "Create and edit Excel workbooks with formulas.",
     "posters": "Design posters and flyers for print.",
@@ -127,6 +131,20 @@ def test_suggestions_by_triggers_come_first_and_by_priority(tmp_path: Path) -> N
         version = store_skill(package(tmp_path, name, description="Flowers.", **head))
         pinned.append(PinnedSkill(version.pk, version.content_hash, "local", version.fields))
     assert suggested("my gizmo is broken", pinned) == ["zzz", "ccc", "bbb"]
+
+
+def test_phrases_suggest_the_built_in_skills() -> None:
+    pinned = []
+    for folder in sorted(BUILTIN.iterdir()):
+        version = store_skill(read_folder(folder))
+        pinned.append(PinnedSkill(version.pk, version.content_hash, "local", version.fields))
+    result = [(asked, suggested(asked.query, pinned)) for asked in read_questions(PHRASES)]
+    wrong_first = [
+        (asked, names) for asked, names in result if {*names[:1]}.isdisjoint(asked.right)
+    ]
+    missing = [(asked, names) for asked, names in result if {*names}.isdisjoint(asked.right)]
+    assert len(wrong_first) < len(result) * 0.1, wrong_first
+    assert len(missing) < len(result) * 0.03, missing
 
 
 ODD = [

@@ -42,7 +42,7 @@ def test_the_right_skill_comes_first() -> None:
 def test_phrases_and_names_find_the_built_in_skills() -> None:
     documents = [skill.document for skill in SkillRegistry().list()]
     result = measure(read_questions(HERE / "phrases.txt"), lambda query: rank(query, documents))
-    assert result.asked == 29
+    assert result.asked == 34
     assert result.found > 0.9, result.misses
     assert result.first_three > 0.97, result.misses
 
