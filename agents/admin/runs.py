@@ -26,14 +26,29 @@ from agents.doors.admin.text import shown
 from agents.events.read import MAX_SEQ
 from agents.hidden_text import visible
 from agents.kernel.triggers import trigger_kinds
-from agents.models import ApprovalRequest, Message, Run, RunClock, RunEvent, Thread, ToolCall
+from agents.models import (
+    POOL,
+    ApprovalRequest,
+    Message,
+    Run,
+    RunClock,
+    RunEvent,
+    Thread,
+    ToolCall,
+)
 from agents.selectors.disk_space import waiting_for_space
+from agents.selectors.held import is_held
 from agents.selectors.queue import paths_of_runs
 from agents.selectors.starters import of_starter, starters
 from agents.selectors.visible import runs_for, unless_private
 from agents.services.agent_definitions.actions import SCRIPTED
 from agents.services.errors import ServiceError
-from agents.services.runs.control import OPERATE, cancel_for, resume_run
+from agents.services.runs.control import (
+    OPERATE,
+    cancel_for,
+    resume_orphaned_family,
+    resume_run,
+)
 from agents.states import ApprovalStatus, IllegalTransition, RunStatus
 
 USERNAME = get_user_model().USERNAME_FIELD
@@ -174,7 +189,9 @@ class RunAdmin(JournalAdmin):
         return "was cancelled already" if before == RunStatus.CANCELLED else "cancelled"
 
     def _resume(self, request: HttpRequest, run: Run) -> str:
-        resume_run(run.pk)
+        # Of a run that waits for its subagents, these are resumed, unless workers have them.
+        resume = resume_run if run.executor == POOL else resume_orphaned_family
+        resume(run.pk, executor=POOL)
         return "handed to the workers"
 
     def page_context(self, request: HttpRequest, row: Run) -> dict[str, Any]:
@@ -264,6 +281,8 @@ def _tokens(clock: RunClock) -> str:
 def run_tag(run: Run) -> SafeString:
     """Return the run's status, with the wait reason."""
     status = tag(run.status, run.get_status_display())
+    if is_held(run):
+        return format_html('{} <span class="vel-quiet">held after a restore</span>', status)
     if space := waiting_for_space(run):
         return format_html('{} <span class="vel-quiet">{}</span>', status, space)
     if not run.wait_reason:

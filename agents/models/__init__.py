@@ -18,7 +18,7 @@ from agents.models.files.state_file import StateFile
 from agents.models.files.upload import MessageImage, Upload, UploadContent
 from agents.models.machine import Machine
 from agents.models.message import Message, MessageRole
-from agents.models.run import POOL, EndedRun, RemoteTrace, Run, RunClock, RunEvent
+from agents.models.run import POOL, RESTORED, EndedRun, RemoteTrace, Run, RunClock, RunEvent
 from agents.models.server_process import ProcessKind, ServerProcess
 from agents.models.thread import Epoch, MiddlewareState, Thread
 from agents.models.token import ApiToken, TokenScope
@@ -29,6 +29,7 @@ from agents.models.usage_total import QUARTER_SECONDS, UsageTotal
 __all__ = [
     "POOL",
     "QUARTER_SECONDS",
+    "RESTORED",
     "Agent",
     "AgentVersion",
     "ApiToken",

@@ -20,6 +20,8 @@ from agents.states import ACTIVE_RUNS, ENDED_RUNS, RunStatus, WaitReason
 
 POOL = "pool"
 """`Run.executor` of runs that any worker can claim."""
+RESTORED = "restored"
+"""`Run.executor` of runs from a backup that a person must resume. Processes have other names."""
 
 
 def wait_reasons() -> list[tuple[str, Any]]:

@@ -24,6 +24,7 @@ from agents.models import ApprovalRequest, Message, MessageRole, Run
 from agents.review.call import readable_tools
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import descendants_of
+from agents.selectors.held import why_held
 from agents.selectors.queue import QueueFilter, paths_of_runs, queue_of
 from agents.selectors.starters import kind_of_starter
 from agents.selectors.visible import (
@@ -81,7 +82,7 @@ def page_of_run(
         **_above(request.user, run),
         "started_by": _started_by(run, is_owner=is_owner),
         "usage": usage_of_family(run),
-        "waiting_for_space": waiting_for_space(run),
+        "note": why_held(run) or waiting_for_space(run),
         "key": new_id(),
         "readable_tools": readable_tools(),
         "tool_forms": json.dumps(forms_for_page(forms)),
@@ -103,7 +104,7 @@ def run_summary(request: PersonRequest, run_id: str) -> JsonResponse:
     return JsonResponse(
         {
             "status": run.status,
-            "waiting_for_space": waiting_for_space(run),
+            "note": why_held(run) or waiting_for_space(run),
             **usage_of_family(run),
             "started_at": _iso(run.started_at),
             "ended_at": _iso(run.ended_at),

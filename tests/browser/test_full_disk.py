@@ -26,7 +26,7 @@ def test_an_open_page_shows_the_wait_and_its_end(browser: Browser, tmp_path: Pat
         page = context.new_page()
         page.clock.install()
         page.goto(f"/runs/{served.run}/")
-        note = page.locator("#space")
+        note = page.locator("#note")
         expect(page.locator("#tokens")).to_have_text("0")
         expect(note).to_be_hidden()
 

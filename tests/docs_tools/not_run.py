@@ -45,9 +45,11 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/operations/deploy.md", "$ curl -N"): "needs a proxy with HTTPS",
     ("docs/operations/scaling.md", "export VEL_HOST"): "needs two hosts",
     ("docs/operations/backup.md", "$ sudo install -d"): "needs systemd and root",
+    ("docs/operations/backup.md", "$ sudo systemd-run"): "needs systemd and root",
     ("docs/operations/service.md", "$ sudo apt-get"): "needs root",
     ("docs/operations/service.md", "$ sudo /opt/vel"): "needs systemd and root",
     ("docs/operations/service.md", "$ sudo systemd-run"): "needs systemd and root",
     ("docs/operations/security.md", "pytest tests/attacks"): "is itself a run of the tests",
     ("docs/operations/upgrade.md", "$ /opt/vel-new/bin/vel"): "shows an upgrade with migrations",
+    ("docs/operations/upgrade.md", "$ sudo systemctl stop"): "needs systemd and root",
 }

@@ -139,7 +139,7 @@ def test_a_run_waits_for_space_and_continues(roomy: Served, tmp_path: Path) -> N
         )
         assert shown()["waiting_for_space"] in roomy.page(f"/runs/{run}/").text
         summary = roomy.page(f"/runs/{run}/summary/").json()
-        assert summary["waiting_for_space"] == shown()["waiting_for_space"]
+        assert summary["note"] == shown()["waiting_for_space"]
         assert shown()["usage"]["turns"] == turn
         roomy.disk.clear()
         wait_until(lambda: shown()["usage"]["turns"] > turn, "the next turn")

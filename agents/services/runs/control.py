@@ -287,6 +287,7 @@ def resume_orphaned_family(run_id: str, *, executor: str) -> Run:
         if member.status in (RunStatus.QUEUED, RunStatus.RUNNING):
             RunClock.objects.filter(run=member).update(lost_drivers=0)
             enqueue_run(member)
+    record("run.resumed", run, name=run.pk)
     return run
 
 

@@ -146,7 +146,13 @@ def _noted(place: str, passphrase: str | None) -> Made:
         with suppress(OSError):  # the reason of the failure is the one to report
             note_failure(one_line(str(error), 500))
         raise
-    note_success(made.name, repository.name)
+    try:
+        note_success(made.name, repository.name)
+    except OSError as error:
+        raise BackupRefused(
+            f"The backup {made.name} is complete, but `vel doctor` and the metrics do not show it: "
+            f"the data directory cannot be written: {error.strerror}."
+        ) from error
     return made
 
 
@@ -339,8 +345,8 @@ def restore(name: str, undo: bool, persist: Path | None, as_json: bool, **option
         for kept in done.kept:
             print(f"Kept: {kept}")
         print(
-            f"Held for review: {reviewed.runs:,} runs. Look at each (vel runs list --all), then "
-            "continue it with: vel runs resume RUN"
+            f"Held for review: {reviewed.runs:,} runs. Look at each (vel runs list --all --held). "
+            "Continue your own with `vel runs resume RUN`, and those of others in the admin."
         )
         print(f"Paused: {reviewed.triggers:,} schedules and webhooks. Enable each again.")
         print(f"Ended: {reviewed.sessions:,} sessions. Revoked: {reviewed.tokens:,} tokens.")

@@ -238,18 +238,23 @@ class _Writer:
 
     def store(self, read: Callable[[int], bytes]) -> Packed:
         """Store everything that `read` returns, unless the repository has it."""
-        with tempfile.TemporaryFile(dir=self._scratch) as file:
-            try:
+        try:
+            with tempfile.TemporaryFile(dir=self._scratch) as file:
                 packed = pack(read, file)
-            except OSError as error:
-                raise BackupRefused(f"A file cannot be copied: {error.strerror}.") from error
-            if packed.sha256 not in self._present:
-                self.new_objects += 1
-                self.new_bytes += file.tell()
-                file.seek(0)
-                self._repository.keep(file, packed.sha256)
-                self._present.add(packed.sha256)
-            return packed
+                if packed.sha256 not in self._present:
+                    size = file.tell()
+                    file.seek(0)
+                    self._repository.keep(file, packed.sha256)
+                    self._present.add(packed.sha256)
+                    self.new_objects += 1
+                    self.new_bytes += size
+                return packed
+        except OSError as error:
+            # Otherwise, the callers would count it as a file that cannot be backed up.
+            raise BackupRefused(
+                f"A file in {self._scratch.parent} cannot be copied: {error.strerror or error}. "
+                "If the disk is full, make room. Then try again."
+            ) from error
 
     def add(self, tree: SourceTree, found: FoundFile) -> StoredFile | None:
         """Store a file, and return it; None if it was deleted or cannot be read."""
@@ -274,8 +279,8 @@ class _Writer:
         except PermissionError:
             tree.skip("no permission")
             return None
-        except OSError:
-            tree.skip("replaced by something else")
+        except OSError as error:
+            tree.skip_replaced(found.path, error)
             return None
         settled = after.st_ctime_ns + _SETTLED_NS < datetime.now(UTC).timestamp() * 1e9
         return _stored(found.path, after, packed, _stamp(after) if settled else "")

@@ -103,13 +103,16 @@ def passphrase_from(file: Path | None) -> str | None:
     """Return the passphrase in a file, or that of VEL_BACKUP_PASSPHRASE, or None if it is not set.
 
     Raises:
-        BackupRefused: The file cannot be read.
+        BackupRefused: The file cannot be read, or the variable is not UTF-8.
     """
     if file is not None:
         try:
-            text = file.read_text()
+            text = file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise BackupRefused(f"Cannot read the passphrase in {file}: {why}.") from None
         return text.rstrip("\r\n")
-    return os.environ.get(VARIABLE) or None
+    given = os.environ.get(VARIABLE) or None
+    if given is not None and any("\ud800" <= character <= "\udfff" for character in given):
+        raise BackupRefused(f"{VARIABLE} is not UTF-8. Use --passphrase-file.")
+    return given

@@ -187,8 +187,8 @@ class UnreadManifest:
 
     def is_signed_with(self, secrets: Iterable[str]) -> bool:
         """Return whether one of the secret keys has signed exactly these contents."""
-        if not isinstance(self._signature, str):
-            return False
+        if not isinstance(self._signature, str) or self._body.get("name") != self.name:
+            return False  # under another name, it is not the backup that was signed
         given = self._signature.encode()
         return any(
             hmac.compare_digest(_signature(signing_key(secret), self._body).encode(), given)

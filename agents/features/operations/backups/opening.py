@@ -17,6 +17,7 @@ from agents.features.operations.backups.references import Rows, missing_files, n
 from agents.features.operations.backups.repository import Repository
 from agents.features.operations.backups.scratch_tree import ScratchTree
 from agents.settings import DiskSettings
+from sandbox.snapshots.manifest import MAX_ENCODED_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,8 @@ def check_references(opened: Opened, rows: Rows) -> None:
 
 
 def _read(opened: Opened, file: StoredFile) -> bytes:
+    if file.size > MAX_ENCODED_BYTES:
+        raise ValueError(f"{file.path} is larger than the list of a state's files can be")
     parts: list[bytes] = []
     with opened.repository.open(file.sha256) as source:
         unpack(source, Packed(file.sha256, file.size), parts.append)

@@ -23,6 +23,8 @@ from agents.features.operations.starting import RESTORING
 
 ENGINE = "postgresql"
 _PARAMETERS = ("dbname", "user", "host", "port", "passfile", "service", "options", "hostaddr")
+_MAGIC = b"PGDMP"
+"""The first bytes of a dump with `--format=custom`."""
 _PASSWORD = "PGPASSWORD"  # noqa: S105  # the name of a variable
 _FORMS = (
     "SET DateStyle = 'ISO, YMD'",
@@ -78,35 +80,54 @@ class PostgresqlServer:
 
     def run(self, program: str, *arguments: str) -> None:
         """Run a program of PostgreSQL on this database. Raises `BackupRefused`."""
-        found = shutil.which(program)
-        if found is None:
-            raise BackupRefused(
-                f"{program} is not installed. Install the client programs of PostgreSQL, of the "
-                "version of the server or a later one."
-            )
+        found = _program(program)
         # The password is in the environment: other accounts can read arguments.
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         if self._password:
             environment[_PASSWORD] = self._password
+        database = f"--dbname={make_conninfo(**self.parameters)}"
+        _run(program, [found, *arguments, database, "--no-password"], environment)
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise BackupRefused(
+            f"{name} is not installed. Install the client programs of PostgreSQL, of the version "
+            "of the server or a later one."
+        )
+    return found
+
+
+def _run(name: str, command: list[str], environment: dict[str, str] | None = None) -> bytes:
+    """Run a program of PostgreSQL, and return its output. Raises `BackupRefused`."""
+    try:
         done = subprocess.run(
-            [found, *arguments, f"--dbname={make_conninfo(**self.parameters)}", "--no-password"],
+            command,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             check=False,
         )
-        if done.returncode != 0:
-            raise BackupRefused(_explained(program, done.stderr.decode("utf-8", "replace")))
+    except OSError as error:
+        raise BackupRefused(
+            f"{command[0]} cannot be started: {error.strerror}. Install the client programs of "
+            "PostgreSQL again."
+        ) from error
+    if done.returncode != 0:
+        said = one_line(done.stderr.decode("utf-8", "replace"), 300).rstrip(".")
+        raise BackupRefused(_explained(name, said, done.returncode))
+    return done.stdout
 
 
-def _explained(program: str, said: str) -> str:
+def _explained(program: str, said: str, code: int) -> str:
     if "server version mismatch" in said or "unsupported version" in said:
         return (
-            f"{program} is older than the server or the backup: {one_line(said, 200)}. Install "
-            "the client programs of the same or a later version of PostgreSQL."
+            f"{program} is older than the server or the backup: {said}. Install the client "
+            "programs of the same or a later version of PostgreSQL."
         )
-    return f"{program} failed: {one_line(said, 300)}"
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return f"{program} failed ({how}): {said or 'it printed no reason'}."
 
 
 @contextmanager
@@ -140,6 +161,12 @@ def dump(
         f"--snapshot={snapshot}",
         f"--file={target}",
     )
+    with target.open("rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise BackupRefused(
+                "pg_dump has ended without an error, and has written no dump. Install the client "
+                "programs of PostgreSQL again."
+            )
 
 
 def load(server: PostgresqlServer, file: Path) -> None:
@@ -148,7 +175,7 @@ def load(server: PostgresqlServer, file: Path) -> None:
     chosen = file.with_name(f"{file.name}.list")
     # The schema exists already.
     lines = [line for line in listed.splitlines() if " SCHEMA - " not in line]
-    chosen.write_text("\n".join(lines))
+    chosen.write_text("\n".join(lines), "utf-8", "surrogateescape")
     server.run(
         "pg_restore",
         "--exit-on-error",
@@ -161,15 +188,8 @@ def load(server: PostgresqlServer, file: Path) -> None:
 
 
 def _list_of(file: Path) -> str:
-    found = shutil.which("pg_restore")
-    if found is None:
-        raise BackupRefused(
-            "pg_restore is not installed. Install the client programs of PostgreSQL."
-        )
-    done = subprocess.run([found, "--list", str(file)], capture_output=True, check=False)
-    if done.returncode != 0:
-        raise BackupRefused(_explained("pg_restore", done.stderr.decode("utf-8", "replace")))
-    return done.stdout.decode("utf-8", "surrogateescape")
+    listed = _run("pg_restore", [_program("pg_restore"), "--list", str(file)])
+    return listed.decode("utf-8", "surrogateescape")
 
 
 def version(connection: psycopg.Connection[Any]) -> str:

@@ -101,6 +101,18 @@ def _is_own(repository: Repository, name: str, secrets: Sequence[str]) -> bool:
 
 
 def _delete(repository: Repository, chosen: Callable[[], list[str]], *, apply: bool) -> Pruned:
+    try:
+        return _delete_alone(repository, chosen, apply=apply)
+    except OSError as error:
+        raise BackupRefused(
+            f"Cannot delete in {repository.name}: {error.strerror}. Repair this, then repeat the "
+            "command: it deletes what is left."
+        ) from error
+
+
+def _delete_alone(
+    repository: Repository, chosen: Callable[[], list[str]], *, apply: bool
+) -> Pruned:
     with repository.alone():
         deleted = chosen()
         kept = [name for name in repository.names() if name not in deleted]

@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from agents.features.operations.backups.errors import BackupRefused
+from agents.features.operations.backups.errors import BackupRefused, cannot_write
 from agents.features.operations.backups.manifest import MOST_BYTES, NAME, UnreadManifest
 from agents.features.operations.owner import give_to_owner
 
@@ -125,7 +125,7 @@ class DirectoryRepository(Repository):
                 f"The directory {self.path.parent} does not exist. Create it first."
             ) from None
         except OSError as error:
-            raise BackupRefused(f"Cannot write to {self.path}: {error.strerror}.") from error
+            raise cannot_write(self.path, error) from error
 
     def shared(self) -> AbstractContextManager[None]:
         return self._locked(fcntl.LOCK_SH, "`vel backup prune` deletes old backups")
@@ -181,7 +181,7 @@ class DirectoryRepository(Repository):
         try:
             self._make(place.parent)
         except OSError as error:
-            raise BackupRefused(f"Cannot write to {self.path}: {error.strerror}.") from error
+            raise cannot_write(self.path, error) from error
         self._write(place, file)
 
     def _make(self, directory: Path) -> None:
@@ -210,10 +210,12 @@ class DirectoryRepository(Repository):
                 os.fsync(target.fileno())
             os.rename(part, place)
             self._renamed.add(place.parent)
-        except OSError as error:
-            raise BackupRefused(f"Cannot write to {self.path}: {error.strerror}.") from error
-        finally:
-            part.unlink(missing_ok=True)
+        except BaseException as error:
+            with suppress(OSError):  # it was not created, or `prune` deletes it
+                part.unlink()
+            if isinstance(error, OSError):
+                raise cannot_write(self.path, error) from error
+            raise
 
     def open(self, digest: str) -> BinaryIO:
         try:

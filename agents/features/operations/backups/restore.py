@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import secrets
@@ -96,7 +97,15 @@ def restore_backup(opened: Opened, *, replace: bool, revoke_tokens: bool, say: S
     _refuse_newer(opened)
     with only_restore():
         undo_restore(say)
-        return _restore(opened, replace=replace, revoke_tokens=revoke_tokens, say=say)
+        try:
+            return _restore(opened, replace=replace, revoke_tokens=revoke_tokens, say=say)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise BackupRefused(
+                f"The disk of {DataSettings.now().DATA_DIR} became full during the restore. Make "
+                "room, or use another disk. Everything is as before."
+            ) from error
 
 
 def undo_restore(say: Say) -> bool:
@@ -284,7 +293,16 @@ class _SqliteTarget:
                 Path(f"{self._part}{end}").unlink(missing_ok=True)
 
     def renames(self) -> list[Rename]:
-        """Return the renames that keep the old file, and give the new one its name."""
+        """Return the renames that keep the old file, and give the new one its name.
+
+        Raises:
+            BackupRefused: Another process has opened the old file meanwhile.
+        """
+        if others := _holders(self._file):
+            raise BackupRefused(
+                f"Another process has opened {self._file} during the restore{others}. Stop Vel, a "
+                "service with its socket, then try again."
+            )
         files = [(Path(f"{self._file}{end}"), Path(f"{self._old}{end}")) for end in sqlite.ENDS]
         (file, old), *beside = files
         # The log of the old file first: SQLite would use it for the new file.

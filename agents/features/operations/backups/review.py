@@ -19,6 +19,7 @@ from django_q.models import OrmQ
 from agents.kernel.features import collect
 from agents.kernel.triggers import trigger_kinds
 from agents.models import (
+    RESTORED,
     ApiToken,
     ApprovalRequest,
     Effect,
@@ -31,8 +32,6 @@ from agents.models import (
 from agents.services.audit import record
 from agents.states import ENDED_RUNS, ApprovalStatus, RunStatus, ToolCallStatus
 
-HELD = "restored"
-"""`Run.executor` of runs that a person must resume. Processes have other names."""
 _PART = 500
 
 
@@ -89,7 +88,7 @@ def _hold_runs() -> int:
     held = [run for run in parents if _root(run, parents) in roots]
     held += [run for run in pending if run not in set(held)]
     for part in _parts(held):
-        Run.every.filter(pk__in=part).update(executor=HELD)
+        Run.every.filter(pk__in=part).update(executor=RESTORED)
         RunClock.objects.filter(run__in=part).update(lease_until=None, lease_holder="")
         # The engine closes started calls as interrupted: they may have happened.
         calls = ToolCall.objects.filter(

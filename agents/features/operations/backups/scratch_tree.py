@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from agents.features.operations.backups.errors import BackupRefused
+from agents.features.operations.backups.errors import cannot_write
 from agents.features.operations.backups.manifest import StoredDirectory, StoredFile, check_path
 from sandbox.directories.removal import remove_tree
 
@@ -34,7 +34,7 @@ def scratch_directory(base: Path) -> Iterator[Path]:
                 _remove_abandoned(base / name)
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
     except OSError as error:
-        raise BackupRefused(f"Cannot write to {base}: {error.strerror}.") from error
+        raise cannot_write(base, error) from error
     lock = os.open(path, _DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

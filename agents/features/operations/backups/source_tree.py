@@ -6,6 +6,7 @@ from the directory above it.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -13,10 +14,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agents.features.operations.backups.errors import BackupRefused
 from agents.features.operations.backups.manifest import AREAS, MOST_DEPTH, StoredDirectory
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_NO_PLAIN_FILE = 0
+_REPLACED = frozenset(
+    {_NO_PLAIN_FILE, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENODEV}
+)
+"""Errors of paths that an agent has replaced. Others, for example of the disk, are not its work."""
 _LOCKS = frozenset({"lock", "writes.lock"})
 
 
@@ -42,12 +49,23 @@ class SourceTree:
     def skip(self, reason: str) -> None:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
+    def skip_replaced(self, path: str, error: OSError) -> None:
+        """Skip a path that became a link or the like. Raises `BackupRefused` for other errors."""
+        if error.errno not in _REPLACED:
+            raise BackupRefused(
+                f"{path!a} cannot be read: {error.strerror}. Repair or delete it, then try again."
+            ) from error
+        self.skip("replaced by something else")
+
     def files(self) -> Iterator[FoundFile]:
         """Yield the plain files to back up. Afterwards, `directories` has all their directories.
 
         Omits lock files and files that Vel is about to complete or delete. Counts everything else
         that cannot be backed up in `skipped`: links, special files, unreadable or too deep
         directories.
+
+        Raises:
+            BackupRefused: The disk does not return a directory.
         """
         waiting = [area for area in reversed(AREAS) if (self._top / area).is_dir()]
         while waiting:
@@ -62,8 +80,8 @@ class SourceTree:
             except PermissionError:
                 self.skip("no permission")
                 continue
-            except OSError:
-                self.skip("replaced by something else")
+            except OSError as error:
+                self.skip_replaced(path, error)
                 continue
             self.directories.append(
                 StoredDirectory(
@@ -91,7 +109,7 @@ class SourceTree:
             descriptor = os.open(name, _FILE, dir_fd=directory)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise OSError(0, "it is no plain file", path)
+            raise OSError(_NO_PLAIN_FILE, "it is no plain file", path)
         return descriptor
 
     @contextmanager

@@ -18,7 +18,11 @@ from psycopg import sql
 
 from agents.doors.cli.terminal import one_line
 from agents.doors.database_schema import MIGRATION_LOCK
-from agents.features.operations.backups.errors import BackupRefused, EndUnknown
+from agents.features.operations.backups.errors import (
+    BackupRefused,
+    EndUnknown,
+    cannot_write,
+)
 from agents.features.operations.backups.opening import Say
 from agents.features.operations.backups.postgresql import PostgresqlServer
 from agents.features.operations.backups.swap import (
@@ -120,7 +124,7 @@ def only_restore() -> Iterator[None]:
     try:
         lock = os.open(data / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise BackupRefused(f"Cannot write to {data}: {error.strerror}.") from error
+        raise cannot_write(data, error) from error
     try:
         give_to_owner(lock)
         try:

@@ -13,13 +13,16 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 
 from agents.doors.cli.terminal import one_line
 from agents.doors.database_schema import missing_migrations, unknown_migrations
-from agents.features.operations.database_move.errors import CommitUnknown, MoveRefused
+from agents.features.operations.database_move.errors import (
+    CommitUnknown,
+    MoveRefused,
+    NotEmpty,
+)
 from agents.features.operations.database_move.postgresql import PostgresqlSide
 from agents.features.operations.database_move.quiet import refuse_active
 from agents.features.operations.database_move.sides import Row, Side
 from agents.features.operations.database_move.sqlite import SqliteSide
 from agents.features.operations.database_move.tables import (
-    MADE_BY_MIGRATE,
     Content,
     Hasher,
     Table,
@@ -105,12 +108,25 @@ def move_database(url: str, say: Callable[[str], None]) -> Moved:
 def _move(source: Side, target: Side, say: Callable[[str], None]) -> Moved:
     """Copy the locked source. Everything is committed at the end."""
     refuse_active(source.alias)
+    if source.identity() == target.identity():
+        raise MoveRefused(f"{target.name} is the database to move. Name another one.")
     found = tables()
     expected = source.migrations()
     uncopied = _other_tables(source, found)
-    target.examine(found, expected, source.size())
+    full: NotEmpty | None = None
+    try:
+        target.examine(found, expected, source.size())
+    except NotEmpty as error:
+        full = error
+        # A copy has as many rows. Counting them is faster than reading all of them.
+        if any(source.count(table.name) != target.count(table.name) for table in found):
+            raise
     say(f"checking {source.name}")
     before = _check(source, target, found)
+    if full is not None:
+        _complete(target, before, found, full)
+        say(f"{target.name} has the whole copy of an earlier move, which is completed now")
+        return Moved(source.name, target.name, before, uncopied)
     try:
         with target.writing(found, expected):
             say(f"copying {sum(each.rows for each in before.values()):,} rows to {target.name}")
@@ -125,6 +141,21 @@ def _move(source: Side, target: Side, say: Callable[[str], None]) -> Moved:
             f"{_advice(error)} Both databases are as before."
         ) from error
     return Moved(source.name, target.name, before, uncopied)
+
+
+def _complete(
+    target: Side, before: dict[str, Content], found: Sequence[Table], full: NotEmpty
+) -> None:
+    """Check that the rows of the target are the copy of a move that was killed before its end.
+
+    Raises:
+        NotEmpty: They are others.
+        MoveRefused: Another process uses the target.
+    """
+    with target.completing():
+        for table in found:
+            if _content(target, table) != before[table.name]:
+                raise full
 
 
 def _copy(source: Side, target: Side, found: Sequence[Table]) -> None:
@@ -150,13 +181,10 @@ def _examine_commit(
         raise MoveRefused(
             f"{lost}, before the copy was stored. Both databases are as before. Try again."
         ) from error
-    others = {name: each for name, each in expected.items() if name not in MADE_BY_MIGRATE}
-    name = max(others, key=lambda each: others[each].rows)
     raise MoveRefused(
         f"{lost}, and it cannot be reached now. It has either the whole copy or nothing, and the "
-        f"old database is as before. Later, count the rows of the table {name}. With "
-        f"{others[name].rows:,}, the copy is complete: start Vel with the new database, and never "
-        "again with the old one. With 0, or without this table, nothing was stored: try again."
+        "old database is as before. Do not start Vel on either. When the server can be reached "
+        "again, repeat the command: it completes the move."
     ) from error
 
 
@@ -226,10 +254,7 @@ def _check(source: Side, target: Side, found: Sequence[Table]) -> dict[str, Cont
 def _compare(target: Side, before: dict[str, Content], found: Sequence[Table]) -> None:
     """Read the copy, and raise `MoveRefused` if a table differs from the source."""
     for table in found:
-        hasher = Hasher(table)
-        for row in _readable(table, target.rows(table)):
-            hasher.add(row)
-        there, here = hasher.content(), before[table.name]
+        there, here = _content(target, table), before[table.name]
         if there != here:
             kind = "rows" if there.rows != here.rows else "values"
             raise MoveRefused(
@@ -237,6 +262,13 @@ def _compare(target: Side, before: dict[str, Content], found: Sequence[Table]) -
                 f"{here.digest[:12]}, and {there.rows:,} with {there.digest[:12]}. The target was "
                 "left as it was. Please report this."
             )
+
+
+def _content(target: Side, table: Table) -> Content:
+    hasher = Hasher(table)
+    for row in _readable(table, target.rows(table)):
+        hasher.add(row)
+    return hasher.content()
 
 
 def _readable(table: Table, rows: Iterator[Row]) -> Iterator[Row]:

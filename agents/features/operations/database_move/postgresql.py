@@ -42,6 +42,16 @@ class PostgresqlSide(Side):
         port = f":{self.settings['PORT']}" if self.settings["PORT"] else ""
         return f"the PostgreSQL database {self.settings['NAME']!r} on {server}{port}"
 
+    def identity(self) -> object:
+        self.connect()
+        query = (
+            "SELECT (SELECT oid FROM pg_database WHERE datname = current_database()),"
+            " pg_postmaster_start_time(), current_schema()"
+        )
+        with self.connection.cursor() as cursor:
+            cursor.execute(query)
+            return cursor.fetchone()
+
     def connect(self) -> None:
         """Open the connection. Raises `MoveRefused` if that is impossible."""
         try:
@@ -150,12 +160,17 @@ class PostgresqlSide(Side):
             raise
 
     @contextmanager
-    def _copying(self, tables: Sequence[Table], expected: set[tuple[str, str]]) -> Iterator[None]:
+    def completing(self) -> Iterator[None]:
         with transaction.atomic(using=self.alias):
             # The lock of migrations: another Vel waits, and then finds the tables.
             if not self.value("SELECT pg_try_advisory_xact_lock(%s)", [MIGRATION_LOCK]):
                 raise MoveRefused(f"Another process of Vel prepares {self.name}. Stop it first.")
             self._lock(sorted(self.table_names()), "ACCESS EXCLUSIVE")
+            yield
+
+    @contextmanager
+    def _copying(self, tables: Sequence[Table], expected: set[tuple[str, str]]) -> Iterator[None]:
+        with self.completing():
             if self._refuse_rows(tables, expected):
                 self._migrate()
             self._clear_made_rows()
@@ -173,14 +188,11 @@ class PostgresqlSide(Side):
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK])
                 names = self.table_names()
                 return all(
-                    name in names and self._count(name) == content.rows
+                    name in names and self.count(name) == content.rows
                     for name, content in expected.items()
                 )
         except (OperationalError, InterfaceError):
             return None
-
-    def _count(self, table: str) -> int:
-        return int(self.value(f"SELECT count(*) FROM {self.quoted(table)}"))  # noqa: S608  # quoted
 
     def _lock(self, names: Sequence[str], mode: str) -> None:
         with self.connection.cursor() as cursor:

@@ -14,7 +14,7 @@ from django.db import NotSupportedError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 
-from agents.features.operations.database_move.errors import MoveRefused
+from agents.features.operations.database_move.errors import MoveRefused, NotEmpty
 from agents.features.operations.database_move.tables import MADE_BY_MIGRATE, Content, Table
 from agents.features.operations.starting import write_mark
 
@@ -52,6 +52,14 @@ class Side(ABC):
     def name(self) -> str:
         """The database for people, without a password."""
 
+    @abstractmethod
+    def identity(self) -> object:
+        """Return a value that only the same database has, None if it does not exist.
+
+        Raises:
+            MoveRefused: The server cannot be reached.
+        """
+
     def close(self) -> None:
         """Close the connection, and forget its settings."""
         self.connection.close()
@@ -73,6 +81,11 @@ class Side(ABC):
         with self.connection.cursor() as cursor:
             cursor.execute(f"SELECT 1 FROM {self.quoted(table)} LIMIT 1")  # noqa: S608  # quoted
             return cursor.fetchone() is not None
+
+    def count(self, table: str) -> int:
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"SELECT count(*) FROM {self.quoted(table)}")  # noqa: S608  # quoted
+            return int(cursor.fetchone()[0])
 
     def migrations(self) -> set[tuple[str, str]]:
         """Return the applied migrations of installed apps, as pairs of an app and a name."""
@@ -121,7 +134,16 @@ class Side(ABC):
             size: The size of the source in bytes.
 
         Raises:
-            MoveRefused: It cannot, for example because it has rows.
+            NotEmpty: It has the same tables, with rows.
+            MoveRefused: It cannot, for example because it has other tables.
+        """
+
+    @abstractmethod
+    def completing(self) -> AbstractContextManager[None]:
+        """Open a transaction on a target with rows that nobody else can use meanwhile.
+
+        Raises:
+            MoveRefused: Another process uses the database.
         """
 
     @abstractmethod
@@ -158,7 +180,12 @@ class Side(ABC):
         """
 
     def _refuse_rows(self, tables: Sequence[Table], expected: set[tuple[str, str]]) -> bool:
-        """Return whether the target is empty. Raises `MoveRefused` unless it is empty or fresh."""
+        """Return whether the target is empty, and False if it has only the rows of `migrate`.
+
+        Raises:
+            NotEmpty: It has other rows.
+            MoveRefused: It has other tables, or tables of other migrations.
+        """
         present = self.table_names()
         if not present:
             return True
@@ -174,7 +201,7 @@ class Side(ABC):
             )
         for name in sorted(ours - set(MADE_BY_MIGRATE)):
             if self.has_rows(name):
-                raise MoveRefused(f"{self.name} is not empty: {name} has rows. {advice}")
+                raise NotEmpty(f"{self.name} is not empty: {name} has rows. {advice}")
         return False
 
     _other = "the database to move"

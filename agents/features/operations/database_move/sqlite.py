@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import secrets
 import shutil
@@ -22,6 +23,7 @@ from agents.features.operations.database_move.values import BadValue, StoredText
 from agents.settings import DiskSettings
 
 _ENDS = ("", "-wal", "-shm", "-journal")
+_PART = ".moving-"
 _GROWTH = 2
 """A target needs at most this number of times the size of the source, with its log."""
 
@@ -49,6 +51,13 @@ class SqliteSide(Side):
     @property
     def name(self) -> str:
         return f"the SQLite database {self.path}"
+
+    def identity(self) -> object:
+        try:
+            status = self.path.stat()
+        except OSError:
+            return None  # missing, or `examine` says what is wrong
+        return (status.st_dev, status.st_ino)
 
     def table_names(self) -> set[str]:
         with self.connection.cursor() as cursor:
@@ -123,6 +132,9 @@ class SqliteSide(Side):
                 f"This account has no permission to write in {parent}. Change its owner, or name "
                 "another file."
             )
+        if self.path.exists() and self.path.stat().st_size:
+            self._examine_file(tables, expected)
+            self._in_place = True
         free = shutil.disk_usage(parent).free
         needed = size * _GROWTH + DiskSettings.now().RESERVE_BYTES
         if free < needed:
@@ -130,8 +142,8 @@ class SqliteSide(Side):
                 f"The disk of {parent} has {free // 1_000_000:,} MB left, and the move needs up to "
                 f"{needed // 1_000_000:,} MB. Make room, or name a file on another disk."
             )
-        if not self.path.exists() or self.path.stat().st_size == 0:
-            return
+
+    def _examine_file(self, tables: Sequence[Table], expected: set[tuple[str, str]]) -> None:
         try:
             self._refuse_rows(tables, expected)
         except OperationalError as error:
@@ -144,7 +156,16 @@ class SqliteSide(Side):
             raise MoveRefused(
                 f"{self.path} exists and is no SQLite database. Name another file."
             ) from error
-        self._in_place = True
+
+    @contextmanager
+    def completing(self) -> Iterator[None]:
+        with transaction.atomic(using=self.alias):
+            yield
+        self.connection.close()
+        # A killed move may have left the other name of its complete file.
+        for other in self.path.parent.glob(f"{glob.escape(self.path.name)}{_PART}*"):
+            if other.samefile(self.path):
+                other.unlink()
 
     @contextmanager
     def writing(self, tables: Sequence[Table], expected: set[tuple[str, str]]) -> Iterator[None]:
@@ -155,7 +176,7 @@ class SqliteSide(Side):
                 yield
             return
         self.connection.close()
-        part = self.path.with_name(f"{self.path.name}.moving-{secrets.token_hex(4)}")
+        part = self.path.with_name(f"{self.path.name}{_PART}{secrets.token_hex(4)}")
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
             self._open(part)

@@ -12,7 +12,9 @@ from agents.features.operations.service.install import (
     CREATE_ACCOUNT,
     checked_listen,
     install,
+    installed_listen,
     own_paths,
+    refuse_other_role,
     refuse_unreachable,
     refuse_without_root,
     refuse_without_systemd,
@@ -23,6 +25,7 @@ from agents.features.operations.service.install import (
 from agents.features.operations.service.units import (
     ACCOUNT,
     ENVIRONMENT_FILE,
+    LISTEN,
     STATE,
     Plan,
     Role,
@@ -45,17 +48,19 @@ def service() -> None:
 @click.option("--workers-only", is_flag=True, help="Run only workers, for a further machine.")
 @click.option(
     "--listen",
-    default="127.0.0.1:8000",
-    show_default=True,
     metavar="ADDRESS:PORT",
-    help="Address of the web server.",
+    help="Address of the web server. Default: that of the installed service, or 127.0.0.1:8000.",
 )
 @dry_run_option
-def install_command(workers_only: bool, listen: str, dry_run: bool) -> int:
-    """Write, enable and start the units. You can repeat it; the settings and the data stay."""
+def install_command(workers_only: bool, listen: str | None, dry_run: bool) -> int:
+    """Write, enable and start the units.
+
+    You can repeat it, for example after an upgrade: the settings, the address and the data stay.
+    """
     paths = own_paths()
     role = Role.WORKERS if workers_only else Role.ALL
-    plan = Plan(paths[0], role, checked_listen(listen))
+    plan = Plan(paths[0], role, checked_listen(listen or installed_listen() or LISTEN))
+    refuse_other_role(role)
     if dry_run:
         _preview(plan)
         return OK

@@ -19,6 +19,7 @@ from agents.features.operations.service.units import (
     ACCOUNT,
     ENVIRONMENT_FILE,
     MARK,
+    SOCKET,
     STATE,
     Plan,
     Role,
@@ -66,6 +67,27 @@ def checked_listen(listen: str) -> str:
     if found is None or int(found[1]) > 65535:
         raise CliError(f"Expected ADDRESS:PORT, such as 127.0.0.1:8000, got {listen!r}.")
     return listen
+
+
+def installed_listen(root: Path = Path("/")) -> str | None:
+    """Return the address of the web server that is installed, or None. Raises `CliError`."""
+    unit = _unit(root, SOCKET)
+    if not unit.exists():
+        return None
+    refuse_foreign_file(unit)
+    found = re.search(r"^ListenStream=(.*)$", unit.read_text(), re.MULTILINE)
+    return checked_listen(found[1]) if found else None
+
+
+def refuse_other_role(role: Role, root: Path = Path("/")) -> None:
+    """Raise `CliError` if the machine has the service of another role."""
+    if others := [each for each in roles_here(root) if each is not role]:
+        name = service_of(others[0])
+        advice = "Add --workers-only" if others[0] is Role.WORKERS else "Leave --workers-only out"
+        raise CliError(
+            f"This machine has {name}. {advice}, or run `vel service uninstall` first.",
+            exit_code=FAILED,
+        )
 
 
 def refuse_unreachable(paths: Sequence[str]) -> None:
@@ -201,8 +223,10 @@ def _install(
         ways_back.append(environment.unlink)
         done.append(f"wrote {environment}")
     earlier = {path: path.read_text() if path.exists() else None for path in files}
-    is_change = any(old not in (None, files[path]) for path, old in earlier.items())
-    restart = ("systemctl", "restart", service_of(plan.role))
+    changed = {path.name for path, old in earlier.items() if old not in (None, files[path])}
+    # A socket has its old address until it is restarted. systemd stops its service before it.
+    names = to_enable(plan.role) if SOCKET in changed else (service_of(plan.role),)
+    restart = ("systemctl", "restart", *names)
     reload = ("systemctl", "daemon-reload")
     # The ways back are taken in the reverse order: put the files back, reload them, restart.
     started: list[Sequence[str]] = []
@@ -218,7 +242,7 @@ def _install(
     if new:
         ways_back.append(lambda: run(("systemctl", "disable", "--now", *new)))
     run(("systemctl", "enable", "--now", *to_enable(plan.role)))
-    if is_change:
+    if changed:
         started.append(restart)
         run(restart)
     done.append(f"started {service_of(plan.role)}")

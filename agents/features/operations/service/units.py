@@ -12,6 +12,8 @@ from enum import StrEnum
 
 ACCOUNT = "vel"
 STATE = "/var/lib/vel"
+LISTEN = "127.0.0.1:8000"
+SOCKET = "vel.socket"
 ENVIRONMENT_FILE = "/etc/vel/vel.env"
 MARK = "# Written by `vel service install`. Change it with `systemctl edit`.\n"
 """The first line of each unit. A file without it belongs to somebody else."""
@@ -30,7 +32,7 @@ class Plan:
 
     python: str
     role: Role = Role.ALL
-    listen: str = "127.0.0.1:8000"
+    listen: str = LISTEN
 
 
 _HARDENING = """\

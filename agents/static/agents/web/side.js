@@ -27,7 +27,7 @@ export function showStatus(status) {
 /** Show the server's summary, except for the approval requests. */
 export function showSummary(summary, runId, runsUrl) {
   showStatus(summary.status);
-  showSpace(summary.waiting_for_space);
+  showNote(summary.note);
   byId("tokens").textContent = summary.tokens.toLocaleString("en");
   const others = summary.members - 1;
   byId("family").textContent = others ? `With ${others} ${others === 1 ? "subagent" : "subagents"}.` : "";
@@ -38,9 +38,9 @@ export function showSummary(summary, runId, runsUrl) {
   showThread(summary.thread, runId, runsUrl);
 }
 
-/** Show `text` while the run waits for disk space on the server. */
-function showSpace(text) {
-  const note = byId("space");
+/** Show `text` while the run waits for disk space, or for a person after a restore. */
+function showNote(text) {
+  const note = byId("note");
   setText(note, text);
   note.hidden = !text;
 }

@@ -24,6 +24,7 @@ with late_imports:
     from agents.models import Message, MessageRole, Run
     from agents.selectors.disk_space import waiting_for_space
     from agents.selectors.family import with_child_count
+    from agents.selectors.held import HELD, is_held
     from agents.selectors.visible import runs_for
     from agents.states import RunStatus
 
@@ -51,10 +52,11 @@ def runs() -> None:
     "--status",
     help="Only runs that are pending, queued, running, waiting, completed, failed or cancelled.",
 )
+@click.option("--held", is_flag=True, help="Only runs that are held for review after a restore.")
 @click.option("--all", "everybody", is_flag=True, help="Include the runs of all users.")
 @click.option("--threads", is_flag=True, help="Include the IDs of their threads.")
 def list_runs(
-    as_json: bool, limit: int, status: str | None, everybody: bool, threads: bool
+    as_json: bool, limit: int, status: str | None, held: bool, everybody: bool, threads: bool
 ) -> None:
     """List runs, newest first."""
     if status is not None and status not in RunStatus.values:
@@ -63,6 +65,8 @@ def list_runs(
     found = with_child_count(found.filter(parent=None))
     if status is not None:
         found = found.filter(status=status)
+    if held:
+        found = found.filter(HELD)
     rows: list[Any] = list(
         found.select_related("thread", "agent_version", "clock", "owner")[:limit]
     )
@@ -70,6 +74,9 @@ def list_runs(
     if as_json:
         for run in rows:
             print(json.dumps(as_data(run, tasks[run.pk])))
+        return
+    if not rows and held:
+        print("No run is held for review.", file=sys.stderr)
         return
     if not rows:
         print('No runs yet. Start one: vel "write a haiku into haiku.txt"', file=sys.stderr)
@@ -100,6 +107,8 @@ def status_words(run: Run) -> str:
     detail = run.wait_reason or run.error_code
     if waiting_for_space(run):
         detail = "waiting for disk space"
+    if is_held(run):
+        detail = "held after a restore"
     return f"{run.status} ({detail})" if detail else run.status
 
 

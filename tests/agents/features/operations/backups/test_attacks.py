@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
 import shutil
 import socket
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,9 +17,11 @@ from typing import Any
 
 import pytest
 
+from agents.features.operations.backups.create import _Writer
 from agents.features.operations.backups.errors import BackupRefused
 from agents.features.operations.backups.manifest import UnreadManifest, canonical
 from agents.features.operations.backups.objects import Packed, pack, unpack
+from agents.features.operations.backups.repository import DirectoryRepository
 from agents.features.operations.backups.source_tree import SourceTree
 from sandbox.directories.removal import remove_tree
 from tests.agents.features.operations.backups.installation import (
@@ -26,7 +31,7 @@ from tests.agents.features.operations.backups.installation import (
     state_of,
 )
 from tests.velproject.cli.commands.move.databases import Old
-from tests.velproject.command import Vel
+from tests.velproject.command import DEADLINE, Vel
 
 Body = dict[str, Any]
 
@@ -131,6 +136,21 @@ def test_invalid_manifests_are_refused(made: Installation, kind: str) -> None:
         UnreadManifest(name, canonical(body)).accept()
 
 
+def test_a_manifest_under_another_name_is_refused_and_deletes_nothing(
+    copied: Installation,
+) -> None:
+    name = "99999999T999999Z-00000000"
+    copied.manifest.with_name(f"{name}.json").write_bytes(copied.manifest.read_bytes())
+    before = state_of(copied.repository)
+    assert f"{name} was changed after" in refused(copied)
+    place = str(copied.repository)
+    line = line_of(copied.vel("backup", "prune", "--from", place, "--apply"))
+    assert f"vel backup delete {name}" in line
+    assert state_of(copied.repository) == before
+    assert copied.vel("backup", "delete", name, "--from", place).returncode == 0
+    assert copied.verify().returncode == 0
+
+
 def test_an_invalid_path_writes_nothing(copied: Installation) -> None:
     copied.change_manifest(_path("workspaces/../../../escaped"), KEY)
     assert "is invalid" in refused(copied)
@@ -197,6 +217,81 @@ def test_a_bomb_is_noticed_after_the_expected_size(tmp_path: Path) -> None:
     assert sum(written) <= 10
 
 
+MEASURED = """
+import re, sys
+from velproject.cli.main import run_command_line
+code = run_command_line(sys.argv[1:])
+# Not ru_maxrss, which has that of the parent process.
+print(re.search("VmHWM:.*?([0-9]+) kB", open("/proc/self/status").read())[1], file=sys.stderr)
+sys.exit(code)
+"""
+"""`vel`, with the most memory that it has used as the last line, in KiB."""
+MIB = 1024**2
+
+
+def zeros(count: int) -> bytes:
+    """Return a compressed object with this number of MiB, which is a thousand times smaller."""
+    packer = zlib.compressobj(9)
+    first = packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
+    each = packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
+    adler = 1
+    for _ in range(count):
+        adler = zlib.adler32(bytes(MIB), adler)
+    end = zlib.compressobj(9, wbits=-15).flush()
+    return first + each * (count - 1) + end + adler.to_bytes(4, "big")
+
+
+def measured(vel: Vel, *arguments: str) -> tuple[str, int]:
+    """Return the line of a refused command, and the most memory that it has used, in MiB."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", MEASURED, *arguments],
+        capture_output=True,
+        text=True,
+        env=vel.env(),
+        cwd=vel.data,
+        timeout=DEADLINE,
+        check=False,
+    )
+    *said, most = done.stderr.splitlines()
+    done.stderr = "\n".join(said)
+    return line_of(done), int(most) // 1024
+
+
+def test_an_object_that_expands_a_thousand_times_is_refused_with_little_memory(
+    copied: Installation,
+) -> None:
+    database_object(copied).write_bytes(zeros(1_500))
+    vel = copied.new(VEL_SECRET_KEY=KEY)
+    line, most = measured(vel, "restore", "latest", "--from", str(copied.repository))
+    assert "is larger than the manifest says" in line
+    assert most < 400
+    assert state_of(vel.data) == {}
+
+
+@pytest.mark.slow
+def test_a_list_of_files_that_expands_a_thousand_times_is_refused_with_little_memory(
+    copied: Installation,
+) -> None:
+    """Its size is in the signed manifest, so its content is written, but never read as a whole."""
+    content = hashlib.sha256()
+    for _ in range(500):
+        content.update(bytes(MIB))
+    place = copied.repository / "objects" / content.hexdigest()[:2] / content.hexdigest()
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes(zeros(500))
+
+    def expand(body: Body) -> None:
+        listed = next(each for each in body["files"] if "/manifests/" in each["path"])
+        listed.update(sha256=content.hexdigest(), size=500 * MIB)
+
+    copied.change_manifest(expand, KEY)
+    vel = copied.new(VEL_SECRET_KEY=KEY)
+    line, most = measured(vel, "restore", "latest", "--from", str(copied.repository))
+    assert "in the backup is damaged" in line
+    assert most < 400
+    assert state_of(vel.data) == {}
+
+
 @pytest.mark.parametrize("size", [0, 1, 1024**2, 1024**2 + 1, 3 * 1024**2])
 def test_contents_of_each_size_come_back(tmp_path: Path, size: int) -> None:
     content = os.urandom(size // 2) + b"\0" * (size - size // 2)
@@ -253,6 +348,28 @@ def test_a_directory_that_becomes_a_link_is_not_followed(tmp_path: Path) -> None
     inner.symlink_to(outside)
     with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
         tree.open(found.path)
+
+
+def test_a_directory_that_cannot_be_read_stops_the_backup(tmp_path: Path) -> None:
+    (tmp_path / "workspaces").mkdir()
+    (tmp_path / "workspaces" / "file").write_text("file")
+    tree = SourceTree(tmp_path)
+    (found,) = tree.files()
+    repository = DirectoryRepository(tmp_path / "backups")
+    repository.prepare()
+    writer = _Writer(repository, tmp_path, {})
+    lowest = os.dup(0)
+    os.close(lowest)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+    try:
+        with pytest.raises(BackupRefused, match="'workspaces' cannot be read: Too many open"):
+            next(tree.files())
+        with pytest.raises(BackupRefused, match="'workspaces/file' cannot be read: Too many"):
+            writer.add(tree, found)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert tree.skipped == {}
 
 
 def test_a_very_deep_tree_is_left_out_and_does_not_stop_a_backup(tmp_path: Path) -> None:

@@ -159,6 +159,46 @@ def test_a_restore_can_be_undone_wherever_it_was_killed(installation: Installati
     assert not [name for name in entries(vel) if ".restoring-" in name]
 
 
+OPENED = """
+import atexit, os, subprocess, sys
+from velproject.cli.main import main
+
+database, others, real = sys.argv.pop(1), [], os.open
+
+def opened(path, *arguments, **more):
+    if ".restoring-" in str(path) and not others:
+        with open(database) as file:
+            others.append(subprocess.Popen(["sleep", "600"], stdin=file))
+        atexit.register(others[0].kill)
+    return real(path, *arguments, **more)
+
+os.open = opened
+sys.exit(main())
+"""
+"""`vel`, with another process that opens a file (`argv[1]`) when the database is restored."""
+
+
+def test_a_process_that_opens_the_old_database_during_the_restore_stops_it(
+    installation: Installation,
+) -> None:
+    vel = used(installation)
+    before = entries(vel)
+    file = str(vel.data / "vel.sqlite3")
+    restore = ("restore", "latest", "--from", str(installation.repository), "--replace")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", OPENED, file, *restore],
+        capture_output=True,
+        text=True,
+        env=vel.env(),
+        cwd=vel.data,
+        timeout=DEADLINE,
+        check=False,
+    )
+    assert f"Another process has opened {file} during the restore: process" in line_of(done)
+    assert entries(vel) == before
+    assert not [path.name for path in vel.data.iterdir() if path.name.startswith(".")]
+
+
 def test_two_restores_do_not_work_in_one_installation(installation: Installation) -> None:
     vel = used(installation)
     with subprocess.Popen(

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from agents.features.operations.backups.errors import BackupRefused
+from agents.features.operations.backups.keys import passphrase_from
 from agents.features.operations.backups.prune import Keep, kept_names
 from tests.agents.features.operations.backups.installation import (
     KEY,
@@ -62,17 +64,6 @@ def test_a_disk_without_room_is_noticed_before_anything_is_written(
     assert state_of(vel.data) == {}
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_places_without_permission_are_refused(installation: Installation) -> None:
-    closed = installation.base / "closed"
-    closed.mkdir(mode=0o500)
-    assert "Permission denied" in create(installation, closed / "backups")
-    installation.backup()
-    vel = installation.new(VEL_SECRET_KEY=KEY)
-    vel.data.chmod(0o500)
-    assert "Permission denied" in line_of(installation.restore(vel))
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_the_account_of_the_service_can_use_what_root_has_backed_up_and_restored(
     installation: Installation,
@@ -102,6 +93,12 @@ def test_keys_need_a_passphrase_that_is_long_enough(
     missing = line_of(installation.vel(*to, "--passphrase-file", str(tmp_path / "none")))
     assert "No such file" in missing
     assert not installation.repository.exists()
+
+
+def test_a_passphrase_that_is_not_utf_8_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VEL_BACKUP_PASSPHRASE", "long enough, and \udcff")
+    with pytest.raises(BackupRefused, match="VEL_BACKUP_PASSPHRASE is not UTF-8"):
+        passphrase_from(None)
 
 
 def test_an_installation_in_use_is_not_replaced(installation: Installation) -> None:

@@ -18,6 +18,8 @@ from agents.features.operations.service import install as installing
 from agents.features.operations.service.install import (
     checked_listen,
     install,
+    installed_listen,
+    refuse_other_role,
     refuse_unreachable,
     uninstall,
     write_environment,
@@ -111,6 +113,29 @@ def test_a_changed_unit_restarts_the_service(tmp_path: Path) -> None:
     again = Programs()
     install(Plan("/opt/vel/bin/python"), again, root=tmp_path)
     assert ("systemctl", "restart", "vel.service") in again.ran
+
+
+def test_a_repeated_installation_keeps_the_address_and_a_new_one_restarts_the_socket(
+    tmp_path: Path,
+) -> None:
+    assert installed_listen(tmp_path) is None
+    install(Plan(PYTHON, listen="[::1]:9000"), Programs(), root=tmp_path)
+    assert installed_listen(tmp_path) == "[::1]:9000"
+    again = Programs()
+    install(Plan(PYTHON, listen="127.0.0.1:9001"), again, root=tmp_path)
+    assert ("systemctl", "restart", "vel.socket", "vel.service") in again.ran
+    assert installed_listen(tmp_path) == "127.0.0.1:9001"
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_machine_does_not_get_the_service_of_another_role_as_well(
+    tmp_path: Path, role: Role
+) -> None:
+    install(Plan(PYTHON, role), Programs(), root=tmp_path)
+    refuse_other_role(role, tmp_path)
+    (other,) = set(Role) - {role}
+    with pytest.raises(CliError, match="run `vel service uninstall` first"):
+        refuse_other_role(other, tmp_path)
 
 
 def test_a_failed_start_leaves_no_unit(tmp_path: Path) -> None:

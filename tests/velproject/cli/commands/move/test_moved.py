@@ -98,7 +98,6 @@ def test_a_database_of_postgresql_moves_to_another_one_and_is_marked(
 ) -> None:
     assert old.move(database_url).returncode == 0
     old.vel.environment["DATABASE_URL"] = database_url
-    assert "is not empty" in old.move(database_url).stderr
     moved = old.move(other_url)
     assert moved.returncode == 0, moved.stderr
     for query in ("SELECT * FROM agents_runevent ORDER BY run_id, seq", "SELECT * FROM auth_user"):
