@@ -104,7 +104,7 @@ class Rows {
 function suggestNames(area) {
   const names = [...document.getElementById(area.dataset.names).options].map((option) => option.value);
   if (!names.length) return;
-  const what = area.labels[0].textContent;
+  const what = area.closest(".vel-cell").querySelector("label").textContent; // also before it is in the page
   const list = element("select", { class: "vel-add", "aria-label": `Add to ${what}` }, element("option", { value: "" }, "Add…"));
   for (const name of names) list.append(element("option", { value: name }, visible(name)));
   list.addEventListener("change", () => {
