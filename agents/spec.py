@@ -141,11 +141,11 @@ class SubagentSpec(BaseModel):
     system_prompt: str = Field(default="", description="Its instructions.")
     provider: Provider = Field(default="", description="Empty: the provider of the agent.")
     model: Model = Field(default="", description="Empty: the model of the agent.")
-    tools: tuple[Name, ...] | None = Field(
+    tools: Annotated[tuple[Name, ...] | None, Suggest("tools")] = Field(
         default=None,
         description="Names of its tools. Left out: the tools of the agent.",
     )
-    skills: tuple[Name, ...] = Field(
+    skills: Annotated[tuple[Name, ...], Suggest("skills")] = Field(
         default=(),
         description="Its only skills, loaded from the start. Empty: the skills of the agent.",
     )

@@ -24,6 +24,7 @@ FEATURES = (
     "agents.features.inbound_webhooks",
     "agents.features.conversations",
     "agents.features.forks",
+    "agents.features.steering",
     "agents.features.traces",
     "agents.features.file_browser",
     "agents.features.command_palette",

@@ -41,9 +41,12 @@ class Labels:
 
 @dataclass(frozen=True)
 class Suggest:
-    """Metadata of a text: the names that its input in a form suggests. Others are possible."""
+    """Metadata of a text, or of a list of texts: the names that its input in a form suggests.
 
-    names: Literal["tools", "providers"]
+    Others are possible.
+    """
+
+    names: Literal["tools", "providers", "skills"]
 
 
 @dataclass(frozen=True)

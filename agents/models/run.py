@@ -63,10 +63,13 @@ class Run(models.Model):
     subagent = models.CharField(
         max_length=100, blank=True, help_text=_("The name of the subagent.")
     )
-    subagent_spec = models.JSONField(
+    own_spec = models.JSONField(
         null=True,
         blank=True,
-        help_text=_("The subagent's specification, derived from the parent's."),
+        help_text=_(
+            "The definition that it uses instead of that of its agent version: a subagent's, or "
+            "the agent's with another model."
+        ),
     )
     is_awaited = models.BooleanField(
         default=False, help_text=_("Whether its parked parent run continues when it has ended.")
@@ -219,7 +222,7 @@ class Run(models.Model):
     @property
     def spec(self) -> dict[str, Any]:
         """The fields of the `agents.spec.AgentSpec` that it uses."""
-        return self.subagent_spec or self.agent_version.spec
+        return self.own_spec or self.agent_version.spec
 
 
 class RunClock(models.Model):

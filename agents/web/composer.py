@@ -37,7 +37,7 @@ LIMITS = FileLimits(search_entries=5_000, search_seconds=1.0)
 @page
 @require_POST
 def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
-    """Add a message, and files if there are any, to the run's thread.
+    """Add a message, and files if there are any, to the run's thread. `model` is its model.
 
     Redirects to the page of the new run, or to this run's page while the new run is pending. After
     an error, the page of this run has the message again. With `Accept: application/json`, the
@@ -46,9 +46,15 @@ def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
     """
     run = _own_run(request.user, run_id)
     text = request.POST.get("message", "").replace("\r\n", "\n")
+    model = request.POST.get("model", "")
     files = request.FILES.getlist("files")
     run_request = RunRequest(
-        agent=run.thread.agent.slug, message=text, thread=run.thread_id, queue=True, source="web"
+        agent=run.thread.agent.slug,
+        message=text,
+        thread=run.thread_id,
+        queue=True,
+        source="web",
+        model=model,
     )
     try:
         result = create_run_with(
@@ -62,7 +68,9 @@ def send_message(request: PersonRequest, run_id: str) -> HttpResponse:
         if wants_json(request):
             problem = {"message": str(error), "files": file_problems(files)}
             return JsonResponse(problem, status=status)
-        return page_of_run(request, run.pk, text=text, problem=str(error), status=status)
+        return page_of_run(
+            request, run.pk, text=text, model=model, problem=str(error), status=status
+        )
     is_queued = result.run.status == RunStatus.PENDING
     url = reverse("web:run", args=[run.pk if is_queued else result.run.pk])
     if wants_json(request):

@@ -36,7 +36,9 @@ from agents.selectors.visible import (
 from agents.services.agent_definitions.actions import SCRIPTED
 from agents.services.errors import NotAllowed
 from agents.services.runs.control import cancel_for, may_cancel
+from agents.services.runs.model_choice import model_choices, model_name
 from agents.settings import UploadSettings
+from agents.spec import AgentSpec
 from agents.states import ApprovalStatus
 from agents.web.cards import card_json, cards_of
 from agents.web.files import NO_FILES, list_files
@@ -57,28 +59,38 @@ def run_page(request: PersonRequest, run_id: str) -> HttpResponse:
 
 
 def page_of_run(
-    request: PersonRequest, run_id: str, *, text: str = "", problem: str = "", status: int = 200
+    request: PersonRequest,
+    run_id: str,
+    *,
+    text: str = "",
+    model: str | None = None,
+    problem: str = "",
+    status: int = 200,
 ) -> HttpResponse:
     """Render the page of a run.
 
     Args:
         text: A follow-up message that was refused, to be corrected.
+        model: The model that was chosen for it. None: the model that was chosen for the run.
         problem: The reason for the refusal.
         status: The HTTP status.
     """
     run = _watchable(request, run_id)
     spec = run.spec
     is_owner = run.owner_id == request.user.pk
+    may_write = is_owner and run.parent_id is None
     forms = tool_forms()
     context = {
         "run": run,
         "message": _message_text(run),
         "uploads": run.uploads.all() if run.has_uploads else (),
         "spec": spec,
+        "is_draft": run.source == "draft",
         "is_scripted": spec["provider"] == SCRIPTED,
         "is_owner": is_owner,
         "may_cancel": may_cancel(request.user, run),
-        "may_write": is_owner and run.parent_id is None,
+        "may_write": may_write,
+        "models": _models(run, model) if may_write else [],
         **_above(request.user, run),
         "started_by": _started_by(run, is_owner=is_owner),
         "usage": usage_of_family(run),
@@ -198,6 +210,23 @@ def _watchable(request: PersonRequest, run_id: str) -> Run:
         "thread__agent", "agent_version", "owner", "clock"
     )
     return get_object_or_404(runs, pk=run_id)
+
+
+def _models(run: Run, chosen: str | None) -> list[dict[str, Any]]:
+    """Return the models for the next message; none if there is only the agent's own.
+
+    The value of the agent's own model is empty: the next message uses the one of that time.
+    """
+    latest = run.thread.agent.versions.order_by("-number").first()
+    names = list(model_choices(latest.spec if latest else {}))
+    if len(names) < 2:
+        return []
+    if chosen is None:
+        chosen = model_name(AgentSpec.model_validate(run.spec)) if run.own_spec else ""
+    return [
+        {"value": value, "label": visible(name), "is_chosen": value == chosen}
+        for value, name in zip(["", *names[1:]], names, strict=True)
+    ]
 
 
 def _message_text(run: Run) -> str:

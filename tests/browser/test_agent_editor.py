@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -95,7 +97,86 @@ def test_rules_are_rehearsed_and_published_without_leaving_the_page(
     page.get_by_placeholder("A message for").fill("Hello")
     page.get_by_role("button", name="Start a run").click()
     expect(page.locator("#try-runs a")).to_have_text("Hello")
+    expect(page.get_by_placeholder("A message for")).to_have_value("")
     page.get_by_role("link", name="Versions").click()
     expect(page.locator(".editor-version").first).to_contain_text("Nobody lists")
     expect(page.locator(".editor-version").first).to_contain_text("abcdef{{user.name}}")
+    assert page.evaluate("window.refused") == []
+
+
+def test_a_draft_is_tried_without_publishing_it(site: Site, new_page: NewPage) -> None:
+    page = open_editor(site, new_page, "drafts", "prompt")
+    page.locator("#id_system_prompt").fill("A draft.")
+    message = page.get_by_placeholder("A message for")
+    message.fill(HOSTILE)
+    page.get_by_role("button", name="Start a run").click()
+    expect(page.locator("#try-runs a")).to_have_count(1)
+    expect(page.locator("#id_system_prompt")).to_have_value("A draft.")
+    expect(page.locator("#unsaved")).to_have_text("Unsaved changes")
+    for width, colours in LOOKS:
+        look(page, width, colours)
+        shoot(page, f"editor-draft-{width}-{colours}")
+        assert overflow(page) == 0
+        assert serious(page) == []
+    page.get_by_role("link", name="Limits of a run", exact=True).click()
+    page.locator("#id_max_turns").fill("0")
+    message.fill("Again")
+    page.get_by_role("button", name="Start a run").click()
+    expect(page.locator("#try-note")).to_contain_text("greater than or equal to 1")
+    expect(message).to_have_value("Again")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.locator("#try-runs a").click()
+    expect(page.get_by_role("note").last).to_contain_text("a draft")
+    for width, colours in LOOKS:
+        look(page, width, colours)
+        shoot(page, f"editor-draft-run-{width}-{colours}")
+        assert overflow(page) == 0
+    page.goto("/agents/drafts/settings/?section=prompt")
+    expect(page.locator("#id_system_prompt")).to_contain_text("You write")
+    assert page.evaluate("window.refused") == []
+
+
+def test_a_schema_starts_from_an_example_and_is_checked(site: Site, new_page: NewPage) -> None:
+    page = open_editor(site, new_page, "schemas", "form-of-answers")
+    area, result = page.locator("#id_output_schema"), page.locator("#schema-result")
+    examples = page.get_by_label("Start from an example")
+    examples.select_option(label="A list of items")
+    expect(area).to_have_value(re.compile(r'"items"'))
+    expect(result).to_have_text("The schema is valid.")
+    expect(examples).to_be_enabled()
+    area.fill('{"<img src=x onerror=alert(1)>": 1}')
+    expect(examples).to_be_disabled()
+    expect(result).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(area).to_have_attribute("aria-invalid", "true")
+    for width, colours in LOOKS:
+        look(page, width, colours)
+        shoot(page, f"editor-schema-{width}-{colours}")
+        assert overflow(page) == 0
+        assert serious(page) == []
+    area.fill("")
+    expect(examples).to_be_enabled()
+    expect(result).to_have_text("")
+    assert page.evaluate("window.refused") == []
+
+
+def test_names_of_tools_are_added_to_a_subagent(site: Site, new_page: NewPage) -> None:
+    page = open_editor(site, new_page, "helpers", "subagents")
+    page.get_by_role("button", name="Add subagent").click()
+    row = page.get_by_role("group", name="Subagent 1", exact=True)
+    tools = row.get_by_label("Tools", exact=True)
+    add = row.get_by_label("Add to Tools")
+    for name in ("ls", "read_file", "ls"):
+        add.select_option(name)
+    expect(tools).to_have_value("ls\nread_file")
+    expect(add).to_have_value("")
+    for width, colours in LOOKS:
+        look(page, width, colours)
+        shoot(page, f"editor-names-{width}-{colours}")
+        assert overflow(page) == 0
+        assert serious(page) == []
+    row.get_by_label("Name").fill("reader")
+    row.get_by_label("Description").fill("Reads.")
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_role("alert")).to_contain_text("Published version")
+    expect(tools).to_have_value("ls\nread_file")
     assert page.evaluate("window.refused") == []

@@ -227,3 +227,56 @@ def test_the_form_of_the_home_page_keeps_files_after_an_error(
     page.get_by_role("button", name="Start").click()
     expect(page.locator(".asked")).to_have_text("Look")
     expect(page.get_by_role("list", name="Attached files").first).to_contain_text("a.csv")
+
+
+def test_the_next_message_can_have_another_model_of_the_agent(
+    site: Site, new_page: NewPage
+) -> None:
+    others = [
+        {"provider": "anthropic", "model": "claude-haiku-4-5"},
+        {"provider": "openai", "model": "<img src=x onerror=window.pwned=1>"},
+    ]
+    run = site.do("start_scripted", owner="olga", model="demo", fallbacks=others)
+    _, page = opened(site, new_page, run=run)
+    chosen = page.get_by_label("Model for this message")
+    expect(chosen.locator("option")).to_have_text(
+        [
+            "scripted:demo",
+            "anthropic:claude-haiku-4-5",
+            "openai:<img src=x onerror=window.pwned=1>",
+        ]
+    )
+    expect(chosen).to_have_value("")
+    for width, colours in ((1280, "light"), (390, "dark")):
+        look(page, width, colours)  # type: ignore[arg-type]
+        shoot(page, f"composer-model-{width}-{colours}")
+        assert overflow(page) == 0
+        assert serious(page, ".conversation") == []
+    chosen.select_option("anthropic:claude-haiku-4-5")
+    page.get_by_label("Follow-up message").fill("Second")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator(".asked")).to_have_text("Second")
+    expect(page.locator(".run-head")).to_contain_text("claude-haiku-4-5")
+    expect(chosen).to_have_value("anthropic:claude-haiku-4-5")
+    assert page.evaluate("window.pwned") is None
+
+
+def test_the_next_message_that_waits_is_sent_now(site: Site, new_page: NewPage) -> None:
+    run, page = opened(site, new_page, "queued")
+    field = page.get_by_label("Follow-up message")
+    for text in ("Second <b>", "Third"):
+        field.fill(text)
+        page.get_by_role("button", name="Send", exact=True).click()
+        expect(field).to_have_value("")
+    expect(page.locator("#queued li .what")).to_have_text(["Second <b>", "Third"])
+    now = page.get_by_role("button", name="Send now")
+    expect(now).to_have_count(1)
+    expect(now).to_have_attribute("aria-label", "Send now: Second <b>")
+    for width, colours in ((1280, "light"), (390, "dark")):
+        look(page, width, colours)  # type: ignore[arg-type]
+        shoot(page, f"composer-now-{width}-{colours}")
+        assert overflow(page) == 0
+        assert serious(page, ".conversation") == []
+    now.click()
+    expect(page.locator("#queued li .status")).to_have_text(["queued", "next"])
+    assert site.do("run", run=run)["status"] == "cancelled"

@@ -8,13 +8,17 @@ Data = dict[str, list[str]]
 
 
 class _Reader(HTMLParser):
-    """Collects the fields of the forms of a page, except those in disabled fieldsets."""
+    """Collects the fields of the forms of a page, except those in disabled fieldsets.
+
+    A field outside of its form names it with the attribute `form`.
+    """
 
     def __init__(self, *, with_disabled: bool) -> None:
         super().__init__()
         self._with_disabled = with_disabled
         self.forms: dict[str, Data] = {}
         self._form: Data | None = None
+        self._owner = ""
         self._fieldsets: list[bool] = []
         self._select = ""
         self._options: list[tuple[str, bool]] = []
@@ -23,6 +27,8 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attrs}
+        if tag in ("input", "select", "textarea"):
+            self._owner = found.get("form", "")
         if tag == "form":
             self._form = self.forms.setdefault(found.get("id", ""), {})
         elif tag == "fieldset":
@@ -58,8 +64,9 @@ class _Reader(HTMLParser):
             self._area = ""
 
     def _add(self, name: str, value: str) -> None:
-        if self._form is not None and not any(self._fieldsets):
-            self._form.setdefault(name, []).append(value)
+        form = self.forms.setdefault(self._owner, {}) if self._owner else self._form
+        if form is not None and not any(self._fieldsets):
+            form.setdefault(name, []).append(value)
 
 
 def form_data(page: str, form_id: str, *, with_disabled: bool = False) -> Data:

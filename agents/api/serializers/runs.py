@@ -36,6 +36,7 @@ class RunBody(StrictSerializer):
     thread = Text(max_length=64, required=False, allow_null=True)
     key = Text(max_length=200, required=False, allow_null=True)
     queue = Flag(default=False)
+    model = Text(max_length=300, required=False, allow_blank=True)
     output_schema = JsonObject(required=False, allow_null=True)
     # Serializers remove declared fields from the class, so this does not hide `Field.context`.
     context = JsonObject(required=False, allow_null=True)  # type: ignore[assignment]
@@ -78,7 +79,7 @@ def with_run_columns(runs: QuerySet[Run]) -> QuerySet[Run]:
 def _of_spec(field: str) -> Coalesce:
     """Return an expression for a field of `Run.spec`."""
     return Coalesce(
-        KeyTextTransform(field, "subagent_spec"), KeyTextTransform(field, "agent_version__spec")
+        KeyTextTransform(field, "own_spec"), KeyTextTransform(field, "agent_version__spec")
     )
 
 

@@ -24,6 +24,7 @@ from agents.doors.agent_form.listed import listed
 from agents.doors.agent_form.suggestions import suggested
 from agents.hidden_text import escaped_text, unescaped_text
 from agents.kernel.options import Suggest, labels_of, without_none
+from agents.models import Agent
 
 MOST_ROWS = 500
 MOST_LEVELS = 3
@@ -160,6 +161,7 @@ class RowsWidget(forms.Widget):
     def __init__(self, model: type[BaseModel], noun: str, attrs: Any = None) -> None:
         super().__init__(attrs)
         self.noun = noun
+        self.agent: Agent | None = None
         self.inputs = self._inputs(model)
 
     def _inputs(self, model: type[BaseModel]) -> list[Cell | Group]:
@@ -268,7 +270,9 @@ class RowsWidget(forms.Widget):
             "rows": shown,
             "noun": self.noun,
             "is_ordered": not self.is_mapping,
-            "lists": [(f"{base}-{source}", suggested(source)) for source in sorted(sources)],
+            "lists": [
+                (f"{base}-{source}", suggested(source, self.agent)) for source in sorted(sources)
+            ],
         }
 
     def _shown(
@@ -384,11 +388,17 @@ class RowsField(JsonText):
     """A list of values of the class `model`."""
 
     def __init__(
-        self, model: type[BaseModel], *, noun: str = "entry", empty: Any = None, **options: Any
+        self,
+        model: type[BaseModel],
+        *,
+        noun: str = "entry",
+        empty: Any = None,
+        agent: Agent | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            empty=[] if empty is None else empty, widget=self.rows(model, noun), **options
-        )
+        widget = self.rows(model, noun)
+        widget.agent = agent
+        super().__init__(empty=[] if empty is None else empty, widget=widget, **options)
 
     def rows(self, model: type[BaseModel], noun: str) -> RowsWidget:
         return RowsWidget(model, noun)

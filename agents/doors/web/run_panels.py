@@ -12,10 +12,12 @@ from agents.kernel.features import collect
 class RunPanel:
     """A section of the page of a run."""
 
-    template: str
+    template: str = ""
+    """Empty: nothing is shown, and the panel is only its script."""
     script: str = ""
     """The path of a static JavaScript module. The element `run` dispatches each event of the run as
-    the DOM event `run-event` with the event as its `detail`."""
+    the DOM event `run-event` with the event as its `detail`. It also dispatches `run-summary`, and
+    `message-waits` with the line of each message that waits."""
     style: str = ""
     """The path of a static file with its CSS."""
     place: Literal["side", "left", "message"] = "side"

@@ -8,6 +8,7 @@ version of this code changes it during a conversation.
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -24,6 +25,9 @@ from agents.providers.prices import default_thinking
 from agents.services.agent_definitions.prompt_values import values_of
 from agents.spec import AgentSpec
 
+OWN = "definition"
+"""The key of the run's own definition, beside the keys of parts, which are labels of features."""
+
 
 def current_epoch(
     run: Run,
@@ -36,14 +40,17 @@ def current_epoch(
 ) -> Epoch:
     """Return the thread's last epoch, or start a new one for this run.
 
-    A new version of the agent, another model, and new content of a feature's part start an epoch.
-    While calls are open (`calls_open`), only a new version does: new content of a part waits
-    (`RunPart.prompt_is_old`). `window` and `output_format` are those of `begin_epoch`.
+    A new version of the agent, another definition or model of the run, and new content of a
+    feature's part start an epoch. While calls are open (`calls_open`), only a new version does: new
+    content of a part waits (`RunPart.prompt_is_old`). `window` and `output_format` are those of
+    `begin_epoch`.
     """
     last = _last_epoch(run)
     if last is None or last.agent_version_id != run.agent_version_id:
         return _epoch_after(last, run, spec, parts, window, output_format)
-    if not calls_open and model_of(last) != (spec.provider, spec.model):
+    is_other = model_of(last) != (spec.provider, spec.model)
+    is_other |= last.part_keys.get(OWN) != _own_key(run)
+    if not calls_open and is_other:
         return _epoch_after(last, run, spec, parts, window, output_format)
     if last.first_run is None and not calls_open and any(part.must_be_told() for part in parts):
         return _epoch_after(last, run, spec, parts, window)
@@ -90,6 +97,7 @@ def _epoch_after(
         part.prompt_is_old = False
     if output_format is None:
         output_format = last.head.get("output_format", "") if last else ""
+    own_key = _own_key(run)
     values = values_of(run.thread) if names_in(spec.system_prompt) else {}
     says_form = not output_format
     return Epoch.objects.create(
@@ -98,7 +106,7 @@ def _epoch_after(
         agent_version_id=run.agent_version_id,
         first_run=run.number,
         first_turn=next_turn(run),
-        part_keys=parts.prompt_keys(),
+        part_keys={**parts.prompt_keys(), **({OWN: own_key} if own_key else {})},
         provider=spec.provider,
         head={
             "model": spec.model,
@@ -118,6 +126,13 @@ def _epoch_after(
             **({} if spec.prompt_caching else {"caches": False}),
         },
     )
+
+
+def _own_key(run: Run) -> str | None:
+    """Return a text that changes with the definition that the run alone uses; None without it."""
+    if run.own_spec is None:
+        return None
+    return hashlib.sha256(json.dumps(run.own_spec, sort_keys=True).encode()).hexdigest()
 
 
 def model_of(epoch: Epoch) -> tuple[str, str]:

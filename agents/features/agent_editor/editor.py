@@ -18,6 +18,7 @@ from agents.engine.prompt.token_count import estimate_tokens
 from agents.features.agent_editor.form import DefinitionForm, sections, why_not
 from agents.features.agent_editor.history import changes_since, history_page
 from agents.features.agent_editor.rehearsal import DAYS, POLICY_FIELDS
+from agents.features.agent_editor.schema_examples import EXAMPLES
 from agents.hidden_text import visible
 from agents.ids import new_id
 from agents.models import Agent
@@ -40,6 +41,9 @@ OTHERS = {FILE: "As a file", VERSIONS: "Versions"}
 RECENT_RUNS = 5
 FILE_ACTIONS = ("preview", "store")
 SEEN_SALT = "agents.features.agent_editor.seen."
+TRY = "try"
+TRY_FORMS = {FILE: "agent-file", VERSIONS: "try-published"}
+"""The ids of the forms that a test run sends, for sections without fields."""
 
 
 @dataclass
@@ -142,7 +146,9 @@ class Editor:
 
     @property
     def is_file(self) -> bool:
-        return self.request.POST.get("action") in FILE_ACTIONS
+        """Whether the submitted form is the agent's file."""
+        action, has_file = self.request.POST.get("action"), "file" in self.request.POST
+        return action in FILE_ACTIONS or (action == TRY and has_file)
 
     def take_problems(self, error: InvalidAgentFile) -> None:
         """Put the problems of the service at the fields of the form."""
@@ -220,6 +226,7 @@ def page_context(editor: Editor, *, is_stale: bool = False) -> dict[str, Any]:
         "sections": shown,
         "others_tabs": [(slug, title, slug == editor.section) for slug, title in OTHERS.items()],
         "section": editor.section,
+        "try_form": TRY_FORMS.get(editor.section, "definition"),
         "can_rehearse": any(
             item.field is not None
             for each in shown
@@ -229,6 +236,7 @@ def page_context(editor: Editor, *, is_stale: bool = False) -> dict[str, Any]:
         "seen": _seen(editor, present, reasons, is_stale=is_stale),
         "note": editor.request.POST.get("note", ""),
         "days": editor.request.POST.get("days", str(DAYS)),
+        "schema_examples": [(name, pretty(schema)) for name, schema in EXAMPLES.items()],
         "variables": [*NAMES, f"{CONTEXT}NAME"],
         "tokens": estimate_tokens(agent.system_prompt),
         "message": editor.request.POST.get("message", ""),

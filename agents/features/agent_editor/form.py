@@ -117,7 +117,9 @@ def _field(agent: Agent, name: str, present: Any, special: Mapping[str, Make]) -
     relation = relation_named(name)
     words = {"help_text": help_of(field)}
     if isinstance(relation, OwnRows):
-        found: forms.Field = RowsField(relation.item, noun=name.removesuffix("s"), **words)
+        found: forms.Field = RowsField(
+            relation.item, noun=name.removesuffix("s"), agent=agent, **words
+        )
     elif relation is not None:
         found = NamesChoice(_labels(relation, agent), present, **words)
     elif name in NAMED:

@@ -18,9 +18,11 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
 from agents.doors.agent_form.checks import at_its_field
+from agents.doors.agent_form.labels import label_of
 from agents.doors.web.navigation import AGENT, NavigationEntry
 from agents.doors.web.pages import PersonRequest, page
-from agents.features.agent_editor.editor import FILE, Editor, file_context, page_context
+from agents.features.agent_editor.editor import FILE, TRY, Editor, file_context, page_context
+from agents.features.agent_editor.form import DefinitionForm
 from agents.features.agent_editor.rehearsal import RehearsalForm, rehearsed, shown_rehearsal
 from agents.hidden_text import visible
 from agents.middleware.registry import known_tool_names
@@ -34,7 +36,9 @@ from agents.services.agent_definitions.definitions import (
 from agents.services.agent_definitions.files import (
     InvalidAgentFile,
     carry_out_import,
+    draft_spec,
     plan_import,
+    with_fields,
 )
 from agents.services.agent_definitions.rights import may_change_definition, may_read_definition
 from agents.services.errors import Conflict, InvalidRequest, NoSpace, NotAllowed, ServiceError
@@ -63,10 +67,11 @@ def agent_settings(request: PersonRequest, slug: str) -> HttpResponse:
         "save": _save,
         "overwrite": _save,
         "rehearse": _rehearse,
+        "schema": _check_schema,
         "preview": _preview,
         "store": _store,
         "restore": _restore,
-        "try": _try,
+        TRY: _try,
     }
     action = actions.get(request.POST.get("action", ""))
     try:
@@ -161,6 +166,18 @@ def _rehearse(editor: Editor) -> HttpResponse:
     return _show(editor, rehearsal=shown)
 
 
+def _check_schema(editor: Editor) -> HttpResponse:
+    """Check the unsaved output schema."""
+    editor.check_fields()
+    form = DefinitionForm(editor.agent, ["output_schema"], editor.request.POST)
+    problem = "" if form.is_valid() else form.errors["output_schema"][0]
+    is_empty = not editor.request.POST.get("output_schema", "").strip()
+    result = "" if problem or is_empty else "The schema is valid."
+    if _wants_json(editor):
+        return JsonResponse({"problem": visible(str(problem)), "result": result})
+    return _show(editor, schema_result=result)
+
+
 def _preview(editor: Editor) -> HttpResponse:
     plan = plan_import(
         editor.file,
@@ -203,11 +220,14 @@ def _restore(editor: Editor) -> HttpResponse:
 
 
 def _try(editor: Editor) -> HttpResponse:
-    """Start a run of the published version."""
+    """Start a run with the submitted form or file, of which nothing is stored for other runs."""
     post = editor.request.POST
     message = post.get("message", "").replace("\r\n", "\n")
-    run_request = RunRequest(editor.agent.slug, message, source="web")
     try:
+        draft = _draft(editor)
+        run_request = RunRequest(
+            editor.agent.slug, message, source="draft" if draft else "web", draft=draft
+        )
         run = create_run(
             run_request, owner=editor.request.user, idempotency_key=post.get("key") or None
         ).run
@@ -220,7 +240,25 @@ def _try(editor: Editor) -> HttpResponse:
     if _wants_json(editor):
         return JsonResponse({"url": reverse("web:run", args=[run.pk])}, status=201)
     messages.success(editor.request, "The run has started. It is in the list beside the form.")
-    return _back(editor)
+    # A redirect would lose the draft.
+    return _show(editor, message="") if draft else _back(editor)
+
+
+def _draft(editor: Editor) -> dict[str, Any] | None:
+    """Return the submitted definition for one run; None if it is the published one."""
+    agent = editor.agent
+    if editor.is_file:
+        text = editor.file
+    else:
+        editor.check_fields()
+        form = editor.bound
+        if form is None:
+            return None
+        if not form.is_valid():
+            name, texts = next(iter(form.errors.items()))
+            raise InvalidRequest(f"{label_of(name)}: {texts[0]}")
+        text = with_fields(agent, form.values())
+    return draft_spec(text, by=editor.request.user, known_tools=known_tool_names(), of=agent)
 
 
 def _wants_json(editor: Editor) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -121,17 +122,24 @@ def preview_of(path: str, opened: OpenedFile, thread: Thread) -> Preview:
 def sorted_rows(table: Table, column: int, *, descending: bool) -> list[list[str]]:
     """Return the rows sorted by a column, from 0: numbers by value, texts without case.
 
-    Numbers come before texts, and with `descending` after them.
+    Numbers come before texts, and with `descending` after them. Empty cells and NaN come last in
+    both orders. Rows with equal cells keep their order.
     """
+    keys = [(_sort_key(row[column] if column < len(row) else ""), row) for row in table.rows]
+    filled = [(key, row) for key, row in keys if key is not None]
+    filled.sort(key=lambda pair: pair[0], reverse=descending)
+    return [row for _, row in filled] + [row for key, row in keys if key is None]
 
-    def key(row: list[str]) -> tuple[int, float, str]:
-        cell = row[column] if column < len(row) else ""
-        try:
-            return (0, float(cell.replace(",", "")), "")
-        except ValueError:
-            return (1, 0.0, cell.casefold())
 
-    return sorted(table.rows, key=key, reverse=descending)
+def _sort_key(cell: str) -> tuple[int, float, str] | None:
+    """Return the key of a cell; None for an empty one and NaN, which has no order."""
+    if not cell.strip():
+        return None
+    try:
+        value = float(cell.replace(",", ""))
+    except ValueError:
+        return (1, 0.0, cell.casefold())
+    return None if math.isnan(value) else (0, value, "")
 
 
 def _picture(path: str, size: int) -> Preview:

@@ -19,7 +19,7 @@ from agents.kernel.options import json_value
 from agents.kernel.relations import OwnRows, relations
 from agents.models import Agent
 from agents.review.matching import LINE_STEPS, Steps, unified_lines
-from agents.services.agent_definitions.actions import save_agent
+from agents.services.agent_definitions.actions import current_version, save_agent
 from agents.services.agent_definitions.file_checks import (
     at_its_line,
     check_names_in_file,
@@ -36,6 +36,7 @@ from agents.services.agent_definitions.rights import (
 from agents.services.agent_definitions.script_files import check_script
 from agents.services.errors import Conflict, InvalidRequest, NotAllowed
 from agents.settings import DataSettings
+from agents.spec import AgentSpec
 from sandbox.toolboxes.find import toolbox_names
 
 CONTEXT_LINES = 3
@@ -144,6 +145,30 @@ def carry_out_import(
     if base is not None and base != plan.base:
         raise Conflict("The agent has changed. Reload it and try again.", code="stale")
     return agent, plan
+
+
+def draft_spec(
+    text: str, *, by: AbstractBaseUser, known_tools: Collection[str], of: Agent
+) -> dict[str, Any] | None:
+    """Return the definition that a new run would have after an import of `text`; None: no other.
+
+    The import has all checks, including the rights of `by`, and stores nothing. The other arguments
+    and the exceptions are those of `plan_import`.
+    """
+    published = current_version(of).spec
+    try:
+        with transaction.atomic():
+            raise _Drafted(current_version(_import(text, by, known_tools, of)[0]).spec)
+    except _Drafted as done:
+        return None if AgentSpec.completed(published) == done.spec else done.spec
+
+
+class _Drafted(Exception):
+    """Rolls back the import of a draft, and carries its definition."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.spec = AgentSpec.completed(spec)
 
 
 class _Rehearsed(Exception):

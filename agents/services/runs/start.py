@@ -40,6 +40,7 @@ from agents.services.agent_definitions.prompt_values import (
 from agents.services.disk_reserve import require_room
 from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.services.placement import home_of_new, take_home
+from agents.services.runs.model_choice import spec_with
 from agents.services.runs.session_files import check_sandbox, check_working_directory, file_rules
 from agents.services.runs.wake import enqueue_run
 from agents.settings import MessageSettings
@@ -60,11 +61,14 @@ class RunRequest:
     session id that the caller chose: it continues the thread with this key or starts one. With
     `queue`, a message to a busy thread waits for its turn instead of being refused.
 
-    `output_schema` is the form of the answer to this message only, a JSON Schema. `context` are the
-    values of `{{context.NAME}}` in prompts, given when a thread starts. `version` is the agent's
-    version; None: the present one. `resumed_from` is the run that it continues. `attached` are
-    fingerprints of its files: another file is another request. `trigger` is the id of the trigger
-    that starts it, without a person. `traceparent` is the caller's span (W3C's header).
+    `draft` is the definition of this run instead of that of the agent's version. The caller has
+    checked it (`draft_spec`): it never comes from the network. `model` is one of the models that
+    the definition names, as `openai:gpt-6.2-sol`; empty: the agent's own. `output_schema` is the
+    form of the answer to this message only, a JSON Schema. `context` are the values of
+    `{{context.NAME}}` in prompts, given when a thread starts. `version` is the agent's version;
+    None: the present one. `resumed_from` is the run that it continues. `attached` are fingerprints
+    of its files: another file is another request. `trigger` is the id of the trigger that starts
+    it, without a person. `traceparent` is the caller's span (W3C's header).
 
     `workspace_path` and `skill_directories` (absolute paths; None keeps those of a thread) are for
     callers on this machine only, never for the network. A thread keeps its directory: another
@@ -80,6 +84,8 @@ class RunRequest:
     queue: bool = False
     executor: str = POOL
     source: str = "api"
+    model: str = ""
+    draft: Mapping[str, Any] | None = None
     output_schema: Mapping[str, Any] | None = None
     context: Mapping[str, Value] | None = None
     version: AgentVersion | None = None
@@ -108,7 +114,7 @@ def create_run(
 
     Raises:
         InvalidRequest: The message, a key, the context, the output schema or a directory is
-            invalid.
+            invalid, or the agent cannot use the model.
         NotFound: The agent or the thread is unavailable to `owner`.
         Conflict: The thread is busy, belongs to another agent, or has other files or another
             context; or `idempotency_key` was used with another request.
@@ -146,6 +152,10 @@ def _hash_of(request: RunRequest) -> str:
     if request.output_schema is not None or request.context:
         body += [request.output_schema, dict(request.context or {})]
     body += request.attached
+    if request.model:
+        body.append({"model": request.model})
+    if request.draft is not None:
+        body.append({"draft": request.draft})
     return hashlib.sha256(dump(body).encode()).hexdigest()
 
 
@@ -207,8 +217,11 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
             "this message to be queued.",
             code="thread_busy",
         )
-    check_needed(version.spec, thread)
-    if request.output_schema is not None and version.spec.get("output_schema"):
+    own_spec = request.draft or version.spec
+    if request.model:
+        own_spec = spec_with(own_spec, request.model)
+    check_needed(own_spec, thread)
+    if request.output_schema is not None and own_spec.get("output_schema"):
         raise InvalidRequest(
             f"The agent {request.agent!r} has its own output schema. Remove output_schema.",
             code="has_output_schema",
@@ -220,6 +233,7 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
         thread=thread,
         number=number,
         agent_version=version,
+        own_spec=None if own_spec is version.spec else own_spec,
         owner_id=owner.pk,
         status=RunStatus.PENDING if busy else RunStatus.QUEUED,
         executor=request.executor,

@@ -1,7 +1,7 @@
 // Comfort for the fields of an agent's definition: more rows, their order, and a search for tools.
 // Without this script, rows have a number for their position, and one empty row is at the end.
 
-import { element } from "./text.js";
+import { element, visible } from "./text.js";
 
 const NUMBERED = /-(\d+)-/;
 
@@ -46,6 +46,7 @@ class Rows {
   }
 
   equip(row) {
+    for (const area of row.querySelectorAll("textarea[data-names]")) suggestNames(area);
     const acts = row.querySelector(".vel-row-acts");
     const removal = acts.querySelector("input[type=checkbox]");
     const position = acts.querySelector("input[type=number]");
@@ -97,6 +98,23 @@ class Rows {
   changed() {
     this.root.dispatchEvent(new Event("input", { bubbles: true }));
   }
+}
+
+/** Put a list beside a text with one name on each line. A choice adds a line. */
+function suggestNames(area) {
+  const names = [...document.getElementById(area.dataset.names).options].map((option) => option.value);
+  if (!names.length) return;
+  const what = area.closest(".vel-cell").querySelector("label").textContent; // also before it is in the page
+  const list = element("select", { class: "vel-add", "aria-label": `Add to ${what}` }, element("option", { value: "" }, "Add…"));
+  for (const name of names) list.append(element("option", { value: name }, visible(name)));
+  list.addEventListener("change", () => {
+    const lines = area.value.split("\n").map((line) => line.trim()).filter(Boolean);
+    if (list.value && !lines.includes(list.value)) lines.push(list.value);
+    list.value = "";
+    area.value = lines.join("\n");
+    area.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  area.after(list);
 }
 
 function searchTools(picker) {

@@ -67,9 +67,7 @@ stop?.addEventListener("click", async (event) => {
     page.dispatchEvent(new CustomEvent("run-changed"));
     return;
   }
-  const problem = document.getElementById("composer-problem");
-  setText(problem, answer.message);
-  problem.hidden = false;
+  tellProblem(answer.message);
 });
 
 /** Post a form. Returns the answer of the server, or a message. The same key starts only one run. */
@@ -106,11 +104,13 @@ page?.addEventListener("run-summary", ({ detail: { thread } }) => {
   const at = thread.findIndex(({ id }) => id === page.dataset.run);
   const later = at < 0 ? [] : thread.slice(at + 1).filter(({ status }) => !ENDED.has(status));
   if (list.contains(document.activeElement) && later.length === list.children.length) return;
-  list.replaceChildren(...later.map(line));
+  const next = later.find(({ status }) => WAITS.has(status));
+  list.replaceChildren(...later.map((each) => line(each, each === next)));
   list.hidden = later.length === 0;
 });
 
-function line({ id, status, text }) {
+/** Return the line of a later message. `isNext`: it is the first one that waits. */
+function line({ id, status, text }, isNext) {
   const what = element("span", { class: "what" }, text);
   if (!WAITS.has(status)) {
     const link = element("a", { href: `${page.dataset.runsUrl}${encodeURIComponent(id)}/` }, "Show the work");
@@ -124,5 +124,13 @@ function line({ id, status, text }) {
     await send(`${page.dataset.runsUrl}${encodeURIComponent(id)}/cancel/`, body);
     page.dispatchEvent(new CustomEvent("run-changed"));
   });
-  return element("li", {}, element("span", { class: "status", "data-status": "pending" }, "next"), what, remove);
+  const found = element("li", {}, element("span", { class: "status", "data-status": "pending" }, "next"), what, remove);
+  page.dispatchEvent(new CustomEvent("message-waits", { detail: { id, text, isNext, line: found } }));
+  return found;
+}
+
+function tellProblem(text) {
+  const problem = document.getElementById("composer-problem");
+  setText(problem, text);
+  problem.hidden = !text;
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from django.urls import reverse
 
 from agents.agent_files.shape import file_fields
 from agents.features.agent_editor.form import FIXED, sections
+from agents.features.agent_editor.schema_examples import EXAMPLES
 from agents.features.databases.models import DatabaseConnection
 from agents.features.mcp_client.models import McpServer
 from agents.middleware.registry import known_tool_names
@@ -19,10 +23,12 @@ from agents.models import Agent, AuditEntry, Run
 from agents.secret_text import SecretText
 from agents.services.agent_definitions.definitions import change_definition
 from agents.services.agent_definitions.files import export_agent
+from skills_app.library.scopes import agent_scope
 from tests.agents.admin.rows import call
 from tests.agents.api.rows import make_agent, make_run
 from tests.agents.features.agent_editor.conftest import SignIn
 from tests.support.forms import Data, form_data
+from tests.support.skills import package, store_skill
 
 URL = "/agents/writer/settings/"
 HOSTILE = "<script>alert(1)</script>\u202e"
@@ -574,6 +580,140 @@ def test_a_run_is_started_once_and_listed(olga: Client, agent: Agent) -> None:
     assert answer.json()["url"].startswith("/runs/")
     refused = olga.post(URL, {**data, "message": ""}, headers={"Accept": "application/json"})
     assert (refused.status_code, "problem" in refused.json()) == (400, True)
+
+
+AS_JSON = {"Accept": "application/json"}
+
+
+def tried(client: Client, section: str = "prompt", **changed: Any) -> Data:
+    """Return a form of the page as the button for a test run sends it."""
+    return {**typed(client, section), "action": ["try"], "message": ["Hello"], **changed}
+
+
+def test_a_test_run_uses_the_unsaved_form_and_nothing_else_does(olga: Client, agent: Agent) -> None:
+    owner = User.objects.get(username="olga")
+    change_definition(agent.pk, {}, by=owner, known_tools=known_tool_names())
+    before, audited = file_of(agent), AuditEntry.objects.count()
+    text = "Draft <script>alert(1)</script>\\u{202e}"
+    data = tried(olga, system_prompt=[text])
+    answer = olga.post(URL, data)
+    assert answer.status_code == 200
+    page = answer.content.decode()
+    assert form_data(page, "definition")["system_prompt"] == [text]
+    assert form_data(page, "definition")["message"] == [""]
+    run = Run.objects.get()
+    assert run.spec["system_prompt"] == f"Draft {HOSTILE}"
+    assert run.source == "draft"
+    assert run.agent_version.spec["system_prompt"] == "You write.\u202e"
+    assert (file_of(agent), stored(agent).version) == (before, 1)
+    assert stored(agent).versions.count() == 1
+    assert AuditEntry.objects.count() == audited
+    assert "a draft of the agent" in olga.get(f"/runs/{run.pk}/").content.decode()
+    olga.post(f"/runs/{run.pk}/messages/", {"message": "More"})
+    assert Run.objects.latest("number").own_spec is None
+
+
+def test_a_form_without_changes_tries_the_published_version(olga: Client, agent: Agent) -> None:
+    assert olga.post(URL, tried(olga)).status_code == 302
+    run = Run.objects.get()
+    assert (run.own_spec, run.source) == (None, "web")
+
+
+def test_the_file_can_be_tried_before_it_is_published(olga: Client, agent: Agent) -> None:
+    text = file_of(agent).replace("You write.", "You read.")
+    data = {**form_data(page_of(olga, "file"), "agent-file"), "action": ["try"]}
+    answer = olga.post(URL, {**data, "file": [text], "message": ["Hello"]})
+    assert answer.status_code == 200
+    assert "You read." in form_data(answer.content.decode(), "agent-file")["file"][0]
+    assert Run.objects.get().spec["system_prompt"].startswith("You read.")
+    assert stored(agent).system_prompt == "You write.\u202e"
+    other = text.replace("slug: writer", "slug: another")
+    refused = olga.post(URL, {**data, "file": [other], "message": ["x"]}, headers=AS_JSON)
+    assert (refused.status_code, Run.objects.count()) == (400, 1)
+
+
+@pytest.mark.parametrize(
+    ("section", "changed", "words"),
+    [
+        ("limits-of-a-run", {"max_turns": ["x"]}, "whole number"),
+        ("model", {"fallbacks-0-provider": ["scripted"], "fallbacks-0-model": ["x"]}, "scripted"),
+        ("form-of-answers", {"output_schema": ["{"]}, "not JSON"),
+        ("prompt", {"message": [""]}, "empty"),
+    ],
+)
+def test_an_invalid_draft_starts_nothing(
+    olga: Client, agent: Agent, section: str, changed: dict[str, Any], words: str
+) -> None:
+    data = tried(olga, section, **changed)
+    answer = olga.post(URL, data, headers=AS_JSON)
+    assert answer.status_code == 400
+    assert words in answer.json()["problem"]
+    page = olga.post(URL, data)
+    assert page.status_code == 400
+    assert words in page.content.decode()
+    assert not Run.objects.exists()
+    assert stored(agent).system_prompt == "You write.\u202e"
+
+
+def test_a_draft_needs_the_permissions_of_its_fields(olga: Client, agent: Agent) -> None:
+    rules = ['[{"tool": "*", "action": "allow"}]']
+    data = tried(olga, edited=["approval_rules"], approval_rules=rules)
+    refused = olga.post(URL, data, headers=AS_JSON)
+    assert "needs agents.configure_approval" in refused.json()["problem"]
+    assert olga.post(URL, data).status_code == 403
+    text = file_of(agent) + "approval_rules:\n- tool: '*'\n  action: allow\n"
+    file = {"action": "try", "section": "file", "file": text, "message": "x"}
+    assert olga.post(URL, file, headers=AS_JSON).status_code == 400
+    assert not Run.objects.exists()
+    allow("olga", "configure_approval")
+    assert olga.post(URL, data, headers=AS_JSON).status_code == 201
+    assert Run.objects.get().spec["approval_rules"]
+
+
+def test_the_same_key_does_not_start_two_drafts(olga: Client, agent: Agent) -> None:
+    first = tried(olga, system_prompt=["One"], key=["k" * 26])
+    urls = {olga.post(URL, first, headers=AS_JSON).json()["url"] for _ in range(2)}
+    other = olga.post(URL, {**first, "system_prompt": ["Two"]}, headers=AS_JSON)
+    assert (len(urls), other.status_code, Run.objects.count()) == (1, 400, 1)
+
+
+def test_the_schema_is_checked_before_it_is_published(olga: Client, agent: Agent) -> None:
+    for text, problem in (
+        ('{"type": "object"', "not JSON"),
+        ('{"type": "thing"}', "$.type must be one of"),
+        ('{"<b>\u202e": 1}', "$ has"),
+    ):
+        data = typed(olga, "form-of-answers", output_schema=[text], action=["schema"])
+        found = olga.post(URL, data, headers=AS_JSON).json()
+        assert problem in found["problem"]
+        assert "\u202e" not in found["problem"]
+        assert found["result"] == ""
+        page = olga.post(URL, data).content.decode()
+        assert any(escape(problem) in error for error in errors_in_page(page))
+    assert stored(agent).output_schema is None
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_example_is_a_valid_schema(olga: Client, agent: Agent, name: str) -> None:
+    text = json.dumps(EXAMPLES[name])
+    data = typed(olga, "form-of-answers", output_schema=[text], action=["schema"])
+    answer = olga.post(URL, data, headers=AS_JSON)
+    assert answer.json() == {"problem": "", "result": "The schema is valid."}
+    assert "The schema is valid." in olga.post(URL, data).content.decode()
+    assert name in page_of(olga, "form-of-answers")
+
+
+def test_the_skills_of_the_agent_are_suggested_for_its_subagents(
+    olga: Client, agent: Agent, tmp_path: Path
+) -> None:
+    other = make_agent(slug="other", everyone=False)
+    for name, of in (("own-skill", agent), ("hidden-skill", other)):
+        store_skill(package(tmp_path, name), scope=agent_scope(of.pk), agent_id=of.pk)
+    page = page_of(olga, "subagents")
+    assert '<option value="own-skill"></option>' in page
+    assert "hidden-skill" not in page
+    assert 'data-names="id_subagents-skills"' in page
+    assert 'data-names="id_subagents-tools"' in page
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from django.test import override_settings
 
 from agents.engine import crash_points
 from agents.engine.crash_points import CrashPoint
-from agents.features.fallbacks.choice import next_spec
+from agents.features.fallbacks.next_model import next_spec
 from agents.models import ApprovalRequest, Compaction, Message, Run
 from agents.providers.base import Usage
 from agents.providers.prices import cost_microusd

@@ -87,8 +87,17 @@ def test_a_table_is_sorted_by_the_value_of_numbers(run: str, files: Path, olga: 
 
 
 def test_texts_in_a_column_of_numbers_come_last() -> None:
-    table = Table(["a"], [["x"], ["10"], ["9"], []], is_cut=False)
-    assert sorted_rows(table, 0, descending=False) == [["9"], ["10"], [], ["x"]]
+    table = Table(["a"], [["x"], ["10"], ["9"]], is_cut=False)
+    assert sorted_rows(table, 0, descending=False) == [["9"], ["10"], ["x"]]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_empty_cells_and_nan_come_last_in_their_order(descending: bool) -> None:
+    cells = ["2", "nan", "1", "", "NaN", "3", " ", "-nan", "1.0", "inf"]
+    rows = [["row"], *([str(at), cell] for at, cell in enumerate(cells))]
+    found = sorted_rows(Table(["a", "b"], rows, is_cut=False), 1, descending=descending)
+    numbers = ["9", "5", "0", "2", "8"] if descending else ["2", "8", "0", "5", "9"]
+    assert [row[0] for row in found] == [*numbers, "row", "1", "3", "4", "6", "7"]
 
 
 @pytest.mark.parametrize("more", ["&sort=99", "&sort=-1", "&sort=x", "&sort=1&desc=2"])

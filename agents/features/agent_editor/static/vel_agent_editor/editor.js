@@ -3,6 +3,7 @@
 
 import { element } from "../agents/web/text.js";
 import { showRehearsal } from "./rehearsal.js";
+import { helpWithSchema } from "./schema.js";
 import { tryBeside } from "./try.js";
 
 const form = document.getElementById("definition");
@@ -101,6 +102,7 @@ if (form) {
   }
   helpWithPrompt();
   rehearseLive();
+  helpWithSchema(form);
   warnOfUnsaved();
 }
 tryBeside();

@@ -35,16 +35,18 @@ function showAnswer(row, found) {
   row.append(place);
 }
 
-/** Start test runs without a reload, and show their answers. */
+/** Start test runs with the unsaved changes and without a reload, and show their answers. */
 export function tryBeside() {
-  const form = document.getElementById("try-form");
+  const place = document.getElementById("try-form");
   const list = document.getElementById("try-runs");
-  if (!form || !list) return;
-  form.addEventListener("submit", async (event) => {
+  if (!place || !list) return;
+  const button = place.querySelector("button");
+  const note = document.getElementById("try-note");
+  const field = place.querySelector("textarea");
+  const { form } = button; // the form of the definition
+  button.addEventListener("click", async (event) => {
     event.preventDefault();
-    const note = document.getElementById("try-note");
-    const button = form.querySelector("button");
-    const message = form.elements.message.value;
+    const message = field.value;
     const data = new FormData(form);
     data.set("action", "try");
     button.disabled = true;
@@ -55,8 +57,8 @@ export function tryBeside() {
         note.textContent = found.problem;
         return;
       }
-      form.elements.key.value = `${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`.padEnd(26, "0").slice(0, 26);
-      form.elements.message.value = "";
+      place.querySelector("input[name=key]").value = `${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`.padEnd(26, "0").slice(0, 26);
+      field.value = "";
       note.textContent = "The run has started.";
       const status = element("span", { class: "status", "data-status": "queued" }, "queued");
       const row = element("li", {}, element("a", { href: found.url }, visible(message).slice(0, 60)), " ", status);
