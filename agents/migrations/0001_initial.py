@@ -371,7 +371,7 @@ class Migration(migrations.Migration):
                     ('parent_index', models.PositiveSmallIntegerField(default=0, help_text='Its position in the tasks of that call.')),
                     ('depth', models.PositiveSmallIntegerField(default=0, help_text='The number of ancestors. 0: not a subagent.')),
                     ('subagent', models.CharField(blank=True, help_text='The name of the subagent.', max_length=100)),
-                    ('own_spec', models.JSONField(blank=True, help_text="The definition that it uses instead of that of its agent version: a subagent's, or the agent's with another model.", null=True)),
+                    ('subagent_spec', models.JSONField(blank=True, help_text="The subagent's specification, derived from the parent's.", null=True)),
                     ('is_awaited', models.BooleanField(default=False, help_text='Whether its parked parent run continues when it has ended.')),
                     ('agent_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='agents.agentversion')),
                     ('owner', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='runs', to=settings.AUTH_USER_MODEL)),

@@ -63,7 +63,7 @@ class Run(models.Model):
     subagent = models.CharField(
         max_length=100, blank=True, help_text=_("The name of the subagent.")
     )
-    own_spec = models.JSONField(
+    subagent_spec = models.JSONField(
         null=True,
         blank=True,
         help_text=_(
@@ -222,7 +222,7 @@ class Run(models.Model):
     @property
     def spec(self) -> dict[str, Any]:
         """The fields of the `agents.spec.AgentSpec` that it uses."""
-        return self.own_spec or self.agent_version.spec
+        return self.subagent_spec or self.agent_version.spec
 
 
 class RunClock(models.Model):

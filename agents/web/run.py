@@ -222,7 +222,7 @@ def _models(run: Run, chosen: str | None) -> list[dict[str, Any]]:
     if len(names) < 2:
         return []
     if chosen is None:
-        chosen = model_name(AgentSpec.model_validate(run.spec)) if run.own_spec else ""
+        chosen = model_name(AgentSpec.model_validate(run.spec)) if run.subagent_spec else ""
     return [
         {"value": value, "label": visible(name), "is_chosen": value == chosen}
         for value, name in zip(["", *names[1:]], names, strict=True)

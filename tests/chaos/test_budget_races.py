@@ -104,7 +104,7 @@ def family(user: User, limit: int, count: int) -> tuple[Run, list[Run]]:
             parent=parent,
             parent_index=number,
             depth=1,
-            own_spec=spec,
+            subagent_spec=spec,
             agent_version=parent.agent_version,
             owner=user,
             is_awaited=True,

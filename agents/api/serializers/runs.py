@@ -79,7 +79,7 @@ def with_run_columns(runs: QuerySet[Run]) -> QuerySet[Run]:
 def _of_spec(field: str) -> Coalesce:
     """Return an expression for a field of `Run.spec`."""
     return Coalesce(
-        KeyTextTransform(field, "own_spec"), KeyTextTransform(field, "agent_version__spec")
+        KeyTextTransform(field, "subagent_spec"), KeyTextTransform(field, "agent_version__spec")
     )
 
 

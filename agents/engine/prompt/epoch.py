@@ -130,9 +130,9 @@ def _epoch_after(
 
 def _own_key(run: Run) -> str | None:
     """Return a text that changes with the definition that the run alone uses; None without it."""
-    if run.own_spec is None:
+    if run.subagent_spec is None:
         return None
-    return hashlib.sha256(json.dumps(run.own_spec, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(run.subagent_spec, sort_keys=True).encode()).hexdigest()
 
 
 def model_of(epoch: Epoch) -> tuple[str, str]:

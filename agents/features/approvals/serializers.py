@@ -160,7 +160,7 @@ _LARGE = (
     "run__opening_note",
     "run__output_schema",
     "run__structured_output",
-    "run__own_spec",
+    "run__subagent_spec",
 )
 
 

@@ -59,7 +59,8 @@ def take_title() -> TitleTask | None:
         # Only with the values that were read: another worker that takes it changes them.
         mine = ConversationTitle.objects.filter(pk=first.pk, tries=first.tries, due_at=first.due_at)
         runs = Run.objects.select_related("thread", "agent_version__agent")
-        run = runs.filter(thread=first.pk, number=first.run_number).first()
+        number = first.run_number or 0  # a title that is due has a run
+        run = runs.filter(thread=first.pk, number=number).first()
         if run is None:
             mine.update(due_at=None)
         elif first.tries >= MAX_TRIES:

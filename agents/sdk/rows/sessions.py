@@ -111,8 +111,8 @@ def _work_as(run: Run, name: str) -> None:
     spec = types.child_spec(parent, subagent).model_dump(mode="json")
     spec |= {option: run.spec[option] for option in of_agent if option in run.spec}
     spec["works_as"] = subagent.model_dump(mode="json")
-    run.subagent, run.own_spec = subagent.name, spec
-    run.save(update_fields=["subagent", "own_spec"])
+    run.subagent, run.subagent_spec = subagent.name, spec
+    run.save(update_fields=["subagent", "subagent_spec"])
 
 
 def _bind(definition: Definition, thread_id: str) -> None:

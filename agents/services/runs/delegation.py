@@ -110,7 +110,7 @@ def _start_child(parent: Run, call: ToolCall, order: ChildOrder, *, may_begin: b
         parent_index=order.index,
         depth=parent.depth + 1,
         subagent=order.spec["subagent"],
-        own_spec=order.spec,
+        subagent_spec=order.spec,
         agent_version_id=parent.agent_version_id,
         owner_id=parent.owner_id,
         status=RunStatus.QUEUED if may_begin else RunStatus.PENDING,

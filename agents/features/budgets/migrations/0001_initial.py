@@ -86,19 +86,6 @@ class Migration(migrations.Migration):
                     'indexes': [],
                     'constraints': [],
                 },
-            ), migrations.CreateModel(
-                name='OutsideReservation',
-                fields=[
-                    ('key', models.CharField(max_length=200, primary_key=True, serialize=False)),
-                    ('reserved_tokens', models.PositiveBigIntegerField(help_text='The maximum for the model call.')),
-                    ('reserved_microusd', models.PositiveBigIntegerField()),
-                    ('reserved_from', models.TextField(help_text='The allowances that this was taken from.')),
-                    ('until', models.DateTimeField(db_index=True, help_text='When it is released, because nobody waits for the reply.')),
-                ],
-                options={
-                    'indexes': [],
-                    'constraints': [],
-                },
             )],
         ),
     ]

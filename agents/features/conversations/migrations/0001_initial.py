@@ -21,13 +21,4 @@ class Migration(migrations.Migration):
                 ('archived_at', models.DateTimeField(blank=True, help_text='When its owner removed it from the list.', null=True)),
             ],
         ),
-        migrations.CreateModel(
-            name='ConversationTitle',
-            fields=[
-                ('thread', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='written_title', serialize=False, to='agents.thread')),
-                ('run_number', models.PositiveIntegerField(help_text='The number of the run whose message and answer the title describes.', null=True)),
-                ('due_at', models.DateTimeField(db_index=True, help_text='When a worker may write it. Null: it is finished.', null=True)),
-                ('tries', models.PositiveSmallIntegerField(default=0, help_text="How often a worker has taken it. It is the worker's fencing token.")),
-            ],
-        ),
     ]

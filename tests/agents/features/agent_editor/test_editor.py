@@ -610,13 +610,13 @@ def test_a_test_run_uses_the_unsaved_form_and_nothing_else_does(olga: Client, ag
     assert AuditEntry.objects.count() == audited
     assert "a draft of the agent" in olga.get(f"/runs/{run.pk}/").content.decode()
     olga.post(f"/runs/{run.pk}/messages/", {"message": "More"})
-    assert Run.objects.latest("number").own_spec is None
+    assert Run.objects.latest("number").subagent_spec is None
 
 
 def test_a_form_without_changes_tries_the_published_version(olga: Client, agent: Agent) -> None:
     assert olga.post(URL, tried(olga)).status_code == 302
     run = Run.objects.get()
-    assert (run.own_spec, run.source) == (None, "web")
+    assert (run.subagent_spec, run.source) == (None, "web")
 
 
 def test_the_file_can_be_tried_before_it_is_published(olga: Client, agent: Agent) -> None:

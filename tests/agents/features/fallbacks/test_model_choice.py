@@ -75,7 +75,7 @@ def test_the_run_keeps_everything_else_of_the_definition() -> None:
 
 @pytest.mark.parametrize("name", ["", f"anthropic:{FIRST}"])
 def test_the_agents_own_model_is_no_other_definition(name: str) -> None:
-    assert start_run(ready(), model=name).own_spec is None
+    assert start_run(ready(), model=name).subagent_spec is None
 
 
 @pytest.mark.parametrize("name", OTHERS)
