@@ -338,4 +338,4 @@ def test_audit_entries_name_the_server_and_the_person(ada: User) -> None:
     assert [(entry.actor, entry.target) for entry in entries] == [
         ("ada", "anthropic at https://api.anthropic.com")
     ] * 2
-    assert KEY[:12] not in json.dumps([entry.changes for entry in entries])
+    assert KEY[:12] not in json.dumps([[entry.changes, entry.note] for entry in entries])
