@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from hashlib import sha256
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -65,7 +67,10 @@ def test_a_backup_onto_a_full_disk_leaves_the_earlier_backups(
         assert run(disk, installation.vel, "backup", "verify", "--from", place).returncode == 0
         remount = [*disk.inside, "mount", "-o", "remount,ro", str(disk.place)]
         subprocess.run(remount, check=True)
-        (installation.vel.data / "workspaces" / "new.txt").write_text("new")
+        # Its object belongs into a directory that exists, so the object itself cannot be created.
+        known = {path.name for path in (disk.seen / "backups" / "objects").iterdir()}
+        text = next(str(n) for n in count() if sha256(str(n).encode()).hexdigest()[:2] in known)
+        (installation.vel.data / "workspaces" / "new.txt").write_text(text)
         line = line_of(run(disk, installation.vel, *create))
         assert line == f"vel: Cannot write to {place}: Read-only file system."
         assert run(disk, installation.vel, "backup", "verify", "--from", place).returncode == 0
