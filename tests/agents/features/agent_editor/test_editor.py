@@ -661,6 +661,9 @@ def test_a_draft_needs_the_permissions_of_its_fields(olga: Client, agent: Agent)
     refused = olga.post(URL, data, headers=AS_JSON)
     assert "needs agents.configure_approval" in refused.json()["problem"]
     assert olga.post(URL, data).status_code == 403
+    # The checks of values come after the rights, because they tell which names exist.
+    wrong = olga.post(URL, {**data, "approval_rules": ["{"]}, headers=AS_JSON)
+    assert "needs agents.configure_approval" in wrong.json()["problem"]
     text = file_of(agent) + "approval_rules:\n- tool: '*'\n  action: allow\n"
     file = {"action": "try", "section": "file", "file": text, "message": "x"}
     assert olga.post(URL, file, headers=AS_JSON).status_code == 400
