@@ -77,11 +77,19 @@ class SandboxMiddleware(BuiltInMiddleware):
         return [_spec(tool, getattr(self, tool.name)) for tool in IN_SANDBOX]
 
     def execute(self, command: str, timeout: float | None = None) -> dict[str, Any]:
-        """Run a bash command in the sandbox. Returns stdout, stderr, exit_code and success."""
+        """Run a bash command in the sandbox.
+
+        `timeout` is in seconds; None means the `timeout` of the component. Returns stdout, stderr,
+        exit_code and success, or only `error` if the command did not run. Raises
+        `SandboxUnavailable` on a machine without a sandbox.
+        """
         return _run(IN_SANDBOX[0], self.backend, command, timeout)
 
     def execute_python(self, code: str, timeout: float | None = None) -> dict[str, Any]:
-        """Run Python 3 code in the sandbox; print what you want to see."""
+        """Run Python 3 code in the sandbox as `execute` runs commands. Print what you want to see.
+
+        The default of `timeout` is 60 s, unless the component has another `timeout` than 30 s.
+        """
         return _run(IN_SANDBOX[1], self.backend, code, timeout)
 
     def get_system_prompt_segment(self) -> str:
@@ -131,7 +139,17 @@ def _spec(tool: CommandTool, run: Any) -> ToolSpec:
 
 def _run(tool: CommandTool, backend: Any, source: str, timeout: float | None) -> dict[str, Any]:
     given = fitting_input(tool.name, tool.input_model, {tool.source: source, "timeout": timeout})
-    return {"error": given} if isinstance(given, str) else tool.run(backend, given)
+    if isinstance(given, str):
+        return {"error": given}
+    return tool.run(backend, given, given.timeout or _limit_of(backend))
+
+
+def _limit_of(backend: Any) -> float | None:
+    """Return the limit in seconds that was set for a sandbox, or None for that of each tool."""
+    if not isinstance(backend, SandboxFilesystemBackend):
+        return None
+    seconds = backend.sandbox.timeout
+    return seconds if seconds != COMMAND_SECONDS else None
 
 
 def working_directory(

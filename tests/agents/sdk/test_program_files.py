@@ -418,3 +418,14 @@ def test_execution_tools_run_code_with_a_backend(place: Path) -> None:
     assert [tool.name for tool in create_execution_tools(RemoteMachine())] == ["execute"]
     with pytest.raises(SetupError, match="backend"):
         create_execution_tools(OwnFiles())
+
+
+@pytest.mark.bubblewrap
+def test_the_time_limit_of_a_component_is_that_of_its_commands(place: Path) -> None:
+    place.chmod(0o755)
+    backend = SandboxFilesystemBackend(place / "work", timeout=1)
+    sandbox = SandboxMiddleware(str(place / "work"), timeout=1)
+    for run in (create_execution_tools(backend)[0], sandbox.execute):
+        assert run(command="sleep 20")["success"] is False
+        assert run(command="sleep 2", timeout=20)["success"] is True
+    assert sandbox.execute_python("import time; time.sleep(20)")["success"] is False
