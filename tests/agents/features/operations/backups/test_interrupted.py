@@ -268,4 +268,5 @@ def test_a_killed_restore_into_an_empty_postgresql_database_leaves_it_empty(
     assert line_of(vel("runs", "list", "--all")).startswith(REFUSED)
     assert vel("restore", "--undo").returncode == 0
     assert tables_of(empty) == []
+    assert asked(empty, "SELECT current_schema()") == [("public",)]
     assert entries(vel) == {}
