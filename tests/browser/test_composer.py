@@ -121,7 +121,7 @@ def test_an_at_sign_completes_the_name_of_a_file(site: Site, new_page: NewPage) 
     expect(page.get_by_text("No file has this name.")).to_be_visible()
     page.keyboard.press("Control+Enter")
     expect(page.locator("#queued li")).to_have_text(
-        ['nextSum up @"/sandbox/outputs/rain report.csv" and @nosuchRemove']
+        ['nextSum up @"/sandbox/outputs/rain report.csv" and @nosuchSend nowRemove']
     )
 
 

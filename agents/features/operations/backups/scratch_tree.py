@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from agents.features.operations.backups.errors import cannot_write
+from agents.features.operations.backups.errors import BackupRefused, cannot_write
 from agents.features.operations.backups.manifest import StoredDirectory, StoredFile, check_path
 from sandbox.directories.removal import remove_tree
 
@@ -86,8 +87,7 @@ class ScratchTree:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
-            if self._is_root:
-                os.fchown(descriptor, stored.uid, stored.gid)
+            self._give(descriptor, stored)
             os.fchmod(descriptor, stored.mode & 0o777)
             os.utime(descriptor, ns=(stored.mtime_ns, stored.mtime_ns))
 
@@ -95,9 +95,23 @@ class ScratchTree:
         """Give the directories their modes, and as root their owners, the deepest first."""
         for each in sorted(directories, key=lambda one: -one.path.count("/")):
             with self._opened(each.path) as descriptor:
-                if self._is_root:
-                    os.fchown(descriptor, each.uid, each.gid)
+                self._give(descriptor, each)
                 os.fchmod(descriptor, each.mode & 0o777)
+
+    def _give(self, descriptor: int, stored: StoredFile | StoredDirectory) -> None:
+        """As root, give the file to the account that had it. Raises `BackupRefused`."""
+        if not self._is_root:
+            return
+        try:
+            os.fchown(descriptor, stored.uid, stored.gid)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            raise BackupRefused(
+                f"The files belong to the account {stored.uid} and the group {stored.gid}, which "
+                "do not exist in this container or user namespace. Restore as an ordinary account "
+                "or outside of it."
+            ) from None
 
     @contextmanager
     def _opened(self, path: str) -> Iterator[int]:
