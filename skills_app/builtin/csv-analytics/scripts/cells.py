@@ -93,7 +93,8 @@ class CellReader:
     def date(self, cell: str) -> datetime | None:
         """Return the date in a cell, None if it has none.
 
-        The year comes first, or last with four digits.
+        The year comes first, or last with four digits. With the year last, the day is before the
+        month if the separators are points or `day_first` is set. A time zone is ignored.
         """
         found = _ISO.fullmatch(cell)
         if found:
