@@ -1,7 +1,7 @@
 """Loading of a run's state from its rows, into a session for its driver.
 
-The first load of a run stores the parts of features, which stay fixed during the run. The prompt
-belongs to an epoch of the thread, and a later load or turn can start a new epoch.
+The first load of a run defines the parts of features, and later loads read them from rows. The
+prompt belongs to an epoch of the thread, and a later load or turn can start a new epoch.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def load_run(
 ) -> Loaded:
     """Return the stored state of a run. Call this in a transaction. Raises `FenceLost`.
 
-    The first load of a run stores its parts, which then stay fixed. Each load uses the prompt of
-    the thread's last epoch, or starts a new epoch: see `current_epoch`. If commands run in the
-    sandbox and the thread has no host account, it gets one: see `assign_sandbox_uid`.
+    The first load of a run defines its parts, and later loads read them from rows. Each load uses
+    the prompt of the thread's last epoch, or starts a new epoch: see `current_epoch`. If the agent
+    has a sandbox and the thread has no host account, it gets one: see `assign_sandbox_uid`.
 
     Args:
         writer: The right to write to the run.
