@@ -8,8 +8,8 @@ event and of the rows of its request, and has the event's `seq`:
 - after the decision, the expiry or the end of the run: `memory_edit_complete`. `success` is true if
   the memory was changed.
 
-A client that connects again first gets the pending requests again, and the end of one if that was
-the last event that it has.
+A client that connects again first gets the pending requests again. If the last event that it has
+ended a request, the client gets that `memory_edit_complete` again, too.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def frames_after(event: StoredEvent, user: Person) -> list[str]:
 def frames_again(run_id: str, after: int, user: Person) -> list[str]:
     """Return the frames for a client that connects again and has the events up to `after`.
 
-    They are the requests of these events that are still pending, and what follows the event with
-    the `seq` `after` if this event ended a request.
+    They are the requests of these events that are still pending. If the event with the `seq`
+    `after` ended a request, its `memory_edit_complete` is also among them.
     """
     pending = _requests_of(run_id, user).filter(status=ApprovalStatus.PENDING)
     waiting = {request.pk: request for request in pending}

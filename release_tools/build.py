@@ -62,7 +62,7 @@ def _write_sbom(source: Source, tree: Path, path: Path) -> None:
 
 
 def pinned_packages(requirements: str) -> list[str]:
-    """Return the names in a file that `uv pip compile` wrote."""
+    """Return the names of packages in `requirements`, the text of a file of `uv pip compile`."""
     return re.findall(r"^([A-Za-z0-9][\w.-]*)(?:\[[^]]*\])?==", requirements, flags=re.MULTILINE)
 
 

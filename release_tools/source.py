@@ -26,8 +26,8 @@ def read_source(checkout: Path) -> Source:
     """Return the commit HEAD of a checkout.
 
     Raises:
-        ReleaseError: The checkout has uncommitted changes or untracked files, or is not a Git
-            repository, or git is missing.
+        ReleaseError: `git status` shows uncommitted changes or untracked files, the checkout is not
+            a Git repository, or git is missing.
     """
     if changes := _git(checkout, "status", "--porcelain").decode().splitlines():
         raise ReleaseError(

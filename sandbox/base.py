@@ -15,7 +15,8 @@ from sandbox.result import ExecutionResult
 class Execution(ABC):
     """A running command. Only the thread that started it may wait for it: see `BaseSandbox.start`.
 
-    `pid` is a process on the host. When that process dies, all processes of the command die.
+    `pid` is a process on the host. When that process dies, all processes of the command die (on
+    macOS, only those in its process group).
     """
 
     pid: int

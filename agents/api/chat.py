@@ -273,10 +273,16 @@ def _version(request: Request, query: dict[str, Any]) -> int:
 def answer(
     user: AbstractBaseUser, agent: str, chat_id: str, said: Answers, version: int
 ) -> tuple[Run, int]:
-    """Apply the client's decisions, each request once. If one id is wrong, none is applied.
+    """Apply the client's decisions. Skips requests that are already decided.
 
-    Returns (the run, the seq after which to stream it). Raises `NotFound`, the errors of `decide`,
-    and `InvalidRequest` for a version without approvals.
+    `version` is the protocol version of the client's AI SDK. Returns (the run, the seq after which
+    to stream it).
+
+    Raises:
+        NotFound: The run or an id is unknown. No decision is applied.
+        InvalidRequest: The version has no approvals. No decision is applied.
+
+    Also raises the errors of `decide`. Then the decisions earlier in the list are kept.
     """
     if not DIALECTS[version].stops_for_approvals:
         raise InvalidRequest(

@@ -1,7 +1,7 @@
 """Loading of a run's state from its rows, into a session for its driver.
 
-At the first load, the values that stay fixed during the run are determined: features' parts, the
-prompt and the host account.
+The first load of a run defines the parts of features, and later loads read them from rows. The
+prompt belongs to an epoch of the thread, and a later load or turn can start a new epoch.
 """
 
 from __future__ import annotations
@@ -74,10 +74,11 @@ def load_run(
     output_format: str = "",
     window: Window | None = None,
 ) -> Loaded:
-    """Return the stored state of a run. At its start, determine the values that stay fixed.
+    """Return the stored state of a run. Call this in a transaction. Raises `FenceLost`.
 
-    These are the parts of features, the prompt and the host account. Call this in a transaction.
-    Raises `FenceLost`.
+    The first load of a run defines its parts, and later loads read them from rows. Each load uses
+    the prompt of the thread's last epoch, or starts a new epoch: see `current_epoch`. If the agent
+    has a sandbox and the thread has no host account, it gets one: see `assign_sandbox_uid`.
 
     Args:
         writer: The right to write to the run.

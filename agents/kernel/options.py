@@ -51,7 +51,10 @@ class Suggest:
 
 @dataclass(frozen=True)
 class FormHelp:
-    """Metadata of a field: its help in forms, if its description is about its text in a file."""
+    """Metadata of a field: its help text in forms.
+
+    Without it, forms show the description of the field, which is written for agent files.
+    """
 
     text: str
 

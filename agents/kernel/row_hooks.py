@@ -50,10 +50,10 @@ class RowHooks:
         """
 
     def ended(self, run: Run, *, wake: bool) -> None:
-        """Handle a run that has ended with `run.status`. Its last event is written.
+        """Handle a run that has ended: `run.status` and its last event are already stored.
 
-        The row of its parent is locked, too. If `wake` is false, the parent is about to end as
-        well.
+        The caller has locked the rows of the run and of its parent, if it has one. With `wake`, the
+        parent continues if it waited for this run. Without `wake`, the parent is also ending.
         """
 
     def resumed(self, run: Run, *, had_ended: bool) -> None:

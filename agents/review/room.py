@@ -45,7 +45,11 @@ class Work:
     word_steps: Steps = field(default_factory=lambda: Steps(WORD_STEPS))
 
     def may_compare(self, old: str, new: str) -> bool:
-        """Spend the cost of a comparison. Return False if a text is too long."""
+        """Return whether two texts may be compared, and if so, subtract them from the budget.
+
+        Returns False if a text has too many characters or lines, or if earlier comparisons have
+        used too much of the budget.
+        """
         if max(len(old), len(new)) > min(self.characters, COMPARED_CHARACTERS):
             return False
         lines = (old.count("\n"), new.count("\n"))

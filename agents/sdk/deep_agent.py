@@ -243,7 +243,7 @@ class DeepAgent:
 
         Vel first copies them to `outputs_dir`, as at the end of each run. Without a sandbox, the
         result has all files of the session, which are in the database. Raises `NotFound` for an
-        unknown session.
+        unknown session, and `UnknownName` if there was no session.
         """
         session_id = self._runner.known_session(session_id)
         definition, owner = await self._runner.ready()

@@ -328,7 +328,10 @@ class Runner:
         return await asyncio.wrap_future(self._finished_before_close(collecting))
 
     async def go_on(self, place: sessions.Place) -> None:
-        """Let this process execute the run. Waits until the lease of a dead process has expired."""
+        """Let this process execute the run, unless another process does or a person must decide.
+
+        Waits until the lease of a dead process has expired. Raises `Conflict`.
+        """
         executor = engine.worker.executor
         while not await engine.call(sessions.go_on, place.run_id, executor):  # noqa: ASYNC110
             await asyncio.sleep(POLL_SECONDS)  # the end of a lease sends no notification

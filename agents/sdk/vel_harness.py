@@ -271,9 +271,10 @@ class VelHarness:
         return self.agent.reject(session_id, reason, self._mode)
 
     async def files(self, session_id: str | None = None) -> list[AgentFile]:
-        """Return the files that a session's agent has written for you; None: the last session.
+        """Return the files that a session's agent has written for you: see `DeepAgent.files`.
 
-        Raises `NotFound` for an unknown session.
+        None means the last session. Raises `NotFound` for an unknown session, and `UnknownName` if
+        there was no session.
         """
         return await self.agent.files(session_id)
 

@@ -27,12 +27,16 @@ _PORTS = {"https": 443, "http": 80}
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Words of error messages: as "the webhook", "Webhooks go", "a receiver" and the setting."""
+    """Words of error messages about one kind of address."""
 
     what: str
+    """The thing, such as "the webhook"."""
     subject: str
+    """Such as "Webhooks go": the start of a sentence that ends with "out over https:// only"."""
     kind: str
+    """An address on a private network, such as "a receiver"."""
     setting: str
+    """The variable that lists permitted private hosts."""
 
     @property
     def if_private(self) -> str:

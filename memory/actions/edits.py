@@ -158,8 +158,8 @@ def is_current(request: MemoryEditRequest) -> bool:
 def apply_edit(request: MemoryEditRequest, content: str | None, *, by_id: int) -> int:
     """Make an approved edit the file's next revision and return its number.
 
-    `content` is the approved content, which the approver may have changed. Raises `Conflict` (code
-    `stale`) if the file has changed, and `InvalidRequest` if the content is invalid.
+    `content` is the approved content, which the approver may have changed; None deletes the file.
+    Raises the errors of `change_memory`, such as `Conflict` (code `stale`) if the file has changed.
     """
     return change_memory(
         request.agent_id,

@@ -62,7 +62,8 @@ def plan_purge(agent: Agent, path: str, person_id: int | None = None) -> Purge:
         person_id: The owner if `path` is below `me/`.
 
     Raises:
-        InvalidRequest: The path is invalid, or is that of a skill, whose versions runs keep.
+        InvalidRequest: The path is invalid, or belongs to a skill: runs keep the versions of a
+            skill that they used.
         NotFound: The file has no history.
     """
     try:

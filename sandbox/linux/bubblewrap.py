@@ -39,8 +39,8 @@ class BubblewrapSandbox(BaseSandbox):
     """Sandbox on Linux. No command ever runs without bubblewrap.
 
     Raises `SandboxUnavailable` if this host cannot run bubblewrap, and `SandboxSetupError` if
-    commands would run as root, or as an account that cannot reach the directories in the policy's
-    mounts.
+    commands would run as root, as an account to which this process cannot change, or as one that
+    cannot reach the directories in the policy's mounts.
 
     With a network, commands reach the public internet through a proxy in this process. Tests can
     replace the proxy with `egress`. `use_cgroups=False` is also for tests: limits are then enforced

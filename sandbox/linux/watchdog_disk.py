@@ -110,7 +110,10 @@ class DiskWatch(Watch):
         return reason
 
     def last_word(self) -> str | None:
-        """Return a message if the tree is now over its quota, if counting takes little time."""
+        """Check the tree a last time, after a command. Return a message if it is over its quota.
+
+        Returns None if it is not, and also if counting would take more than two seconds.
+        """
         dropped = self._dropped()
         changed = dropped.size > _SLACK.size or dropped.files > _SLACK.files
         if changed or self._before is None or self._over_quota(self._before):

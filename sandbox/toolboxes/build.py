@@ -326,9 +326,10 @@ class Trial:
 
 
 def try_in_sandbox(environment: Path, modules: list[str]) -> Trial:
-    """Import `modules` under the default limits. Failed imports only become notes.
+    """Import `modules` in a sandbox for at most two minutes, with the default memory limits.
 
-    Raises `SandboxSetupError` if commands could not reach the environment.
+    Failed imports, and a host without a sandbox, only become notes. Raises `SandboxSetupError` if
+    commands could not reach the environment.
     """
     policy = SandboxPolicy(
         mounts=(Mount(environment, TARGET),),

@@ -124,7 +124,11 @@ def pptx(data, output):
 
 
 def table(rows, output):
-    """Write rows of values as a table, without empty cells at their ends."""
+    """Write rows of values as a Markdown table. The heading is the first row with content.
+
+    Leaves out empty rows before the heading, and empty cells at the end of a row. None is an empty
+    cell.
+    """
     width = 0
     for row in rows:
         cells = ["" if value is None else line(str(value)) for value in row]

@@ -11,8 +11,8 @@ from agents.providers.registry import PROVIDERS
 def suggested(names: str, agent: Agent | None = None) -> list[str]:
     """Return the names of `agents.kernel.options.Suggest`, sorted.
 
-    Features add names that depend on the agent, in the mapping `form_fields.SUGGESTIONS`. Without
-    an agent there are none of them.
+    Features add names that depend on the agent, in the mapping `form_fields.SUGGESTIONS`. These
+    names are left out without an agent.
     """
     if names == "tools":
         return sorted(known_tool_names())

@@ -88,7 +88,10 @@ def read_body(kind: type[StrictSerializer], request: Request) -> dict[str, Any]:
 
 
 def read_query(kind: type[StrictSerializer], request: Request) -> dict[str, Any]:
-    """Return the parameters of the query. Each can occur only once."""
+    """Return the query parameters, validated by `kind`.
+
+    Raises `ValidationError`, also if a parameter is given more than once.
+    """
     twice = [name for name, given in request.query_params.lists() if len(given) > 1]
     if twice:
         raise ValidationError({name[:100]: ["Given more than once."] for name in twice[:MAX_NAMED]})

@@ -1,7 +1,8 @@
 """Streamed text (deltas) for clients: collected for a moment, and written for all runs together.
 
-Invariant 8: a run's deltas are written before its next change of state, or not at all: the event
-that completes a part contains the whole text.
+Invariant 8 (docs/contributing/architecture.md): a run's deltas are written before its next change
+of state, or not at all. Lost deltas do no harm, because the event that completes a part contains
+its whole text.
 """
 
 from __future__ import annotations

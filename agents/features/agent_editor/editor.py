@@ -81,7 +81,12 @@ class Section:
 
 
 class Editor:
-    """The agent, and the input of the person."""
+    """One request of the agent editor: the submitted form of a section, or of the agent's file.
+
+    It compares the person's input with the values that the page showed, and with later changes of
+    other people. Values are read from `request` at their first use. Some properties raise errors:
+    see each of them.
+    """
 
     def __init__(self, agent: Agent, request: PersonRequest) -> None:
         self.agent = agent

@@ -27,8 +27,8 @@ class RehearsalForm(forms.Form):
 def rehearsed(agent: Agent, user: Person, values: Mapping[str, Any], days: int) -> Rehearsal:
     """Return the effect of the policy in `values` on calls in runs that `user` may read.
 
-    Calls in other runs are not counted: a number of calls that fit a rule would tell about their
-    inputs. Raises `InvalidRequest`.
+    Calls in other runs are not counted, because the number of calls that fit a rule reveals facts
+    about their inputs. Raises `InvalidRequest`.
     """
     policy = {name: values[name] for name in POLICY_FIELDS if name in values}
     return rehearse(

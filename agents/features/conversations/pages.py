@@ -1,4 +1,4 @@
-"""The list of conversations: as a page, and beside a run."""
+"""The list of conversations: as a page, and in the left panel of a run."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class TitleCall:
                 self._cancel()
 
     def write(self) -> None:
-        """Write the title, or record why there is none."""
+        """Write the title, or record why the title is missing."""
         task = self._task
         extra = {"run_id": task.run.pk}
         call: OutsideCall | None = None

@@ -180,7 +180,11 @@ class StuckMiddleware(Middleware):
         return Tell(text, [_event(found.kind, found.count, "note")])
 
     async def after_model(self, run: RunContext, ending: Ending) -> ReplyDecision | None:
-        """Ask the model again after a reply without text and calls, a limited number of times."""
+        """Ask the model again after a reply without text and calls.
+
+        After `STUCK_REPEATS` such replies in a row, the run fails with the code `stuck`. If
+        `on_stuck` is not "end", the run completes with the empty reply instead.
+        """
         reply = ending.reply
         if not ending.ends or reply.stop_reason != "end_turn" or _has_words(reply):
             return None

@@ -121,7 +121,10 @@ class FilesystemMiddleware(BuiltInMiddleware):
     def write_file(
         self, path: str | None = None, content: str | None = None, **others: Any
     ) -> dict[str, Any]:
-        """Create or overwrite a file."""
+        """Create or overwrite a file. Returns {status, path, lines, size_bytes}, or {"error"}.
+
+        Errors and `others` are as for `ls`.
+        """
         return self._run("write_file", {"path": path, "content": content}, others)
 
     def edit_file(

@@ -170,7 +170,16 @@ class SubagentMiddleware(BuiltInMiddleware):
     async def task(
         self, subagent: str = GENERAL, task: str = "", context: str | None = None, **aliases: Any
     ) -> Any:
-        """Let a subagent work on a task and return its answer, as the tool does."""
+        """Let a subagent work on a task. Return the result of the tool, as a dict.
+
+        The result has the key `error` if the input is wrong or the subagent fails.
+
+        Args:
+            subagent: The name of its type.
+            task: The message that it receives.
+            context: More text for the subagent, which does not see this conversation.
+            aliases: Other names of these parameters that models use, such as `description`.
+        """
         given = {"subagent": subagent, "task": task, "context": context}
         return await self._called("task", **_given(self.task, given), **aliases)
 
@@ -182,7 +191,7 @@ class SubagentMiddleware(BuiltInMiddleware):
         return await self._called("parallel_tasks", tasks=tasks)
 
     async def spawn_subagent(self, task: str = "", agent: str = GENERAL, **aliases: Any) -> Any:
-        """Start a subagent and return its id."""
+        """Start a subagent and return its id, or {"error"}. `aliases` are as for `task`."""
         given = _given(self.spawn_subagent, {"task": task, "agent": agent})
         return await self._called("spawn_subagent", **given, **aliases)
 

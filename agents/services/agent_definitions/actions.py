@@ -210,7 +210,7 @@ def _lock(agent_id: str) -> Agent | None:
 def set_active(agent_id: str, active: bool, *, by: AbstractBaseUser) -> bool:
     """Allow or stop new runs of the agent. Returns False if nothing changed.
 
-    Raises `NotAllowed`.
+    Raises `NotAllowed`, and `Agent.DoesNotExist` for an unknown id.
     """
     agent = Agent.objects.select_for_update().get(pk=agent_id)
     check_may_change(by, agent, ("is_active",))

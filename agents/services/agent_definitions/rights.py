@@ -1,4 +1,7 @@
-"""The rights to define agents, and the fields that need an additional permission, at every door."""
+"""The rights to define agents, and the fields that need an additional permission.
+
+The REST API, the pages, the admin and the commands all use these checks.
+"""
 
 from __future__ import annotations
 

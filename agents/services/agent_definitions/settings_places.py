@@ -33,9 +33,11 @@ _MAKERS = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "google"}
 
 
 def check_own_process() -> None:
-    """Raise `ImproperlyConfigured` for settings that a process with its own runs cannot use.
+    """Check the settings in a process that executes only its own runs, such as `vel run`.
 
-    Features add functions that return problems (`checks.OWN_PROCESS`).
+    Raises `ImproperlyConfigured` with the first problem. Other processes have system checks for
+    these settings. Features add functions that return lists of error messages
+    (`checks.OWN_PROCESS`).
     """
     of_features = (look() for _, look in collect("checks", "OWN_PROCESS"))
     for problem in (provider_problem(), *chain.from_iterable(of_features)):

@@ -1,4 +1,4 @@
-"""The file contents that each agent of a thread has seen, as rows."""
+"""The file contents that the agent and each subagent of a thread have seen, as rows."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 from agents.models import Run, SeenFile
 
 MAX_FILES = 2_000
-"""The limit of files stored for one agent; the oldest ones are deleted first."""
+"""The limit of files stored for one reader; the oldest ones are deleted first."""
 
 
 class DatabaseSeenFiles:
-    """`sandbox.backends.SeenFiles` of the agent that has the run.
+    """`sandbox.backends.SeenFiles` of one reader in a thread.
 
+    All root runs of a thread are one reader; each run of a subagent is another.
     `call` runs a function in a transaction. Writes start with `check`, which raises an error if the
-    writer no longer has the right to write. An agent has one run at a time, so loaded values are
-    valid until this object changes them.
+    writer no longer has the right to write. A reader has one active run at a time, so loaded values
+    are valid until this object changes them.
     """
 
     def __init__(

@@ -83,9 +83,10 @@ class Reporter:
 
 
 def leave_counts() -> None:
-    """Add this process's counts to the sums, unless it has a row.
+    """Add this process's counters to the stored sums of ended processes.
 
-    For processes without a heartbeat: the supervisor, `vel` commands and programs.
+    For processes without a heartbeat: the supervisor, `vel` commands and programs. Does nothing in
+    a process that reports itself, because it has a `ServerProcess` with its counters.
 
     Raises:
         DatabaseError: The database failed. The numbers are kept for the next call.

@@ -28,7 +28,8 @@ _LOCAL = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?:[T ,]+(\d{1,2}):(\d{2
 class CellReader:
     """Converts the cells of a file to values.
 
-    `decimal` is the decimal mark, "." or ",". `day_first` says how to read 03/04/2024.
+    `decimal` is the decimal mark, "." or ",". With `day_first`, 03/04/2024 is
+    in April, otherwise in March.
     """
 
     def __init__(self, decimal: str = ".", *, day_first: bool = False) -> None:
@@ -93,7 +94,8 @@ class CellReader:
     def date(self, cell: str) -> datetime | None:
         """Return the date in a cell, None if it has none.
 
-        The year comes first, or last with four digits.
+        The year comes first, or last with four digits. With the year last, the day is before the
+        month if the separators are points or `day_first` is set. A time zone is ignored.
         """
         found = _ISO.fullmatch(cell)
         if found:
@@ -140,7 +142,7 @@ def find_decimal(cells: Iterable[str]) -> str:
 def find_day_first(cells: Iterable[str]) -> bool | None:
     """Return whether dates such as 13/04/2024 have the day first (True) or the month (False).
 
-    Return None if the cells contradict each other, or if no cell has such a date.
+    Return None if the cells contradict each other, or if no cell has one.
     """
     day, month = False, False
     for cell in cells:

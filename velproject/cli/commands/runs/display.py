@@ -1,7 +1,7 @@
 """A run on the terminal: the agent's text on standard output, the rest on standard error.
 
-One method of `Display` shows each event of the log. Text that the agent, a tool or a file may have
-written goes through `visible` before it is printed.
+`Display` has a method for each type of event that it shows. Text that the agent, a tool or a file
+may have written goes through `visible` before it is printed.
 """
 
 from __future__ import annotations

@@ -58,7 +58,10 @@ class InteractiveSession(Session):
         conversation.waiting = None
 
     def use_agent(self, slug: str) -> None:
-        """Start a new session with another agent, which has its own settings."""
+        """Start a new session with another agent.
+
+        The options of the command line apply only to the user's own agent, not to other agents.
+        """
         is_own = slug == agent_slug(self.owner)
         self.conversation.options = self._own_options if is_own else None
         self.conversation.request = replace(
