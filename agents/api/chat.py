@@ -36,7 +36,7 @@ from agents.doors.rest.streaming import Access, event_stream, take_slot
 from agents.events.projections.ui import DIALECTS, ui_message, version_of
 from agents.events.projections.ui_message import UiMessage
 from agents.events.projections.ui_stream import VERSION_HEADER
-from agents.middleware.decisions import decide
+from agents.middleware.decisions import decide_all
 from agents.models import Run, Thread, TokenScope
 from agents.selectors.chats import (
     active_run,
@@ -282,7 +282,7 @@ def answer(
         NotFound: The run or an id is unknown. No decision is applied.
         InvalidRequest: The version has no approvals. No decision is applied.
 
-    Also raises the errors of `decide`. Then the decisions earlier in the list are kept.
+    Also raises the errors of `decide_all`.
     """
     if not DIALECTS[version].stops_for_approvals:
         raise InvalidRequest(
@@ -297,12 +297,18 @@ def answer(
     statuses = dict(known.values_list("pk", "status"))
     if statuses.keys() != ids:
         raise NotFound("The message has no approval request with this id that you can decide.")
-    for each in said.answers:
-        if statuses[each.approval_id] != ApprovalStatus.PENDING:
-            continue  # decided already; the stream contains that decision
-        decision = Decision.APPROVE if each.approved else Decision.REJECT
-        # No digest: the id is bound to the displayed request.
-        decide(each.approval_id, DecisionRequest(decision, reason=each.reason), by=user)
+    # Requests that are decided already are left out: the stream contains their decisions.
+    # No digest: the id is bound to the displayed request.
+    decide_all(
+        {
+            each.approval_id: DecisionRequest(
+                Decision.APPROVE if each.approved else Decision.REJECT, reason=each.reason
+            )
+            for each in said.answers
+            if statuses[each.approval_id] == ApprovalStatus.PENDING
+        },
+        by=user,
+    )
     return run, asked_at(run, ids)
 
 
