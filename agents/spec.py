@@ -83,7 +83,9 @@ class CallCondition(BaseModel):
         default=None, ge=0, description="The input has more than this number of bytes, as JSON."
     )
     input_sha256: str | None = Field(
-        default=None, pattern="^[0-9a-f]{64}$", description="The SHA-256 hash of the input as JSON."
+        default=None,
+        pattern="^[0-9a-f]{64}$",
+        description="The SHA-256 hash of the input as compact JSON (docs/guides/policy.md).",
     )
     recipient: str | None = Field(
         default=None,

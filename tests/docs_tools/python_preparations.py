@@ -82,10 +82,7 @@ settings.configure(
 import django
 django.setup()
 from django.urls import include, path
-"""
-_ASGI = """
-from channels.routing import ProtocolTypeRouter, URLRouter
-from django.core.asgi import get_asgi_application
+urlpatterns = []
 """
 _TOOLS_WORK = """
 import inspect
@@ -122,8 +119,7 @@ PREPARATIONS: dict[str, dict[str, str]] = {
     },
     "docs/guides/embedding.md": {
         FIRST: _PROJECT,
-        '(path("vel/api/"': _CONFIGURED,
-        "http = ": _ASGI,
+        "urlpatterns += ": _CONFIGURED,
         LAST: _TOOLS_WORK,
     },
     "docs/guides/memory-scanner.md": {

@@ -1,8 +1,9 @@
 """Create `text_scanner/likeness.tsv`: `python -m tests.text_scanner.train`.
 
 This needs scikit-learn, which is not a dependency of the project. `--notes FILE` adds ordinary
-paragraphs (JSON Lines with `text`) as harmless examples. The weights in the repository were trained
-with 20,000 paragraphs of public projects' documents, which are not in the repository.
+paragraphs (JSON Lines with `text`) as harmless examples. `--without AUTHOR` leaves out the texts of
+`training/AUTHOR.jsonl`, for a measurement. The weights in the repository were trained with 20,000
+paragraphs of public projects' documents, which are not in the repository.
 """
 
 from __future__ import annotations
@@ -126,9 +127,10 @@ def write(weights: Weights, bias: float, path: Path) -> None:
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--notes", type=Path)
+    options.add_argument("--without", action="append", default=[])
     options.add_argument("--to", type=Path, default=WEIGHTS)
     given = options.parse_args()
-    attacks, benign = training_texts()
+    attacks, benign = training_texts(given.without)
     notes: list[str] = []
     if given.notes:
         lines = given.notes.read_text(encoding="utf-8").splitlines()
