@@ -125,6 +125,8 @@ def _answers_in(parts: list[dict[str, Any]]) -> tuple[Answer, ...]:
         raise _unfit("the last one is the assistant's and answers no request for approval")
     if len(answers) > MAX_ANSWERS:
         raise _unfit(f"it answers more than {MAX_ANSWERS} requests")
+    if len({answer.approval_id for answer in answers}) < len(answers):
+        raise _unfit("it answers one request for approval twice")
     return tuple(answers)
 
 

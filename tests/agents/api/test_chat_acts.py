@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from agents.api.chat import try_again
+from agents.api.chat import answer, try_again
+from agents.api.serializers.chat import Answer, Answers, last_message
 from agents.models import Agent, Run
-from agents.services.errors import NotFound
+from agents.services.errors import InvalidRequest, NotFound
 from agents.states import RunStatus
+from tests.agents.api.rows import ask_approval
 from tests.support.runs import make_agent, make_user, start_run
 
 pytestmark = pytest.mark.django_db
@@ -26,3 +28,24 @@ def test_a_person_who_lost_the_agent_cannot_retry() -> None:
         assert run.status == RunStatus.FAILED
     Agent.objects.filter(pk=agent.pk).update(is_active=True, everyone=True)
     assert try_again(owner, agent.slug, "mine").status == RunStatus.QUEUED
+
+
+def test_decisions_that_are_not_all_possible_change_nothing() -> None:
+    owner = make_user(is_superuser=True)
+    agent = make_agent(owner)
+    run = start_run(owner, key="mine")
+    first, second = ask_approval(run), ask_approval(run, allowed=("approve",))
+    said = Answers(run.pk, (Answer(first.pk, True, ""), Answer(second.pk, False, "no")))
+    with pytest.raises(InvalidRequest):
+        answer(owner, agent.slug, "mine", said, 6)
+    first.refresh_from_db()
+    assert first.status == "pending"
+
+
+def test_two_decisions_for_one_request_are_refused() -> None:
+    parts = [
+        {"state": "approval-responded", "approval": {"id": "a", "approved": approved}}
+        for approved in (True, False)
+    ]
+    with pytest.raises(InvalidRequest, match="answers one request for approval twice"):
+        last_message([{"id": "r", "role": "assistant", "parts": parts}])
