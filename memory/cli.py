@@ -62,7 +62,7 @@ content_option = click.option(
 
 @click.group(short_help="Read, change, export and import an agent's memory.")
 def memory() -> None:
-    """Manage an agent's memory: knowledge/…, its own skills (skills/NAME.md), and your me/….
+    """Manage an agent's memory: `knowledge/`, `skills/` (its own skills) and `me/` (about you).
 
     AGENT is a slug, or the start of an ID. AGENTS.md (the prompt) and tools.json show the
     agent's settings: `write`, `append` and `delete` cannot change them.
