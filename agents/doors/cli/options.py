@@ -35,7 +35,7 @@ class Days(click.IntRange):
         found = re.fullmatch(r"([0-9]{1,5})d?", str(value))
         if found is None or not self.least <= int(found[1]) <= _MOST_DAYS:
             self.fail(
-                f"expected a number of days from {self.least} to {_MOST_DAYS}, such as 90d",
+                f"expected a number of days from {self.least} to {_MOST_DAYS}, such as 90d.",
                 param,
                 ctx,
             )
