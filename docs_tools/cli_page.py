@@ -20,13 +20,16 @@ This page lists every command with its arguments and options. `vel COMMAND --hel
 text. [The command line](../guides/command-line.md) explains how to use `vel`, and its
 [exit codes](../guides/command-line.md#exit-codes).
 
-Without a command, `vel` is `vel run`. You can use these options with every command:
+Without a command, `vel` is `vel run`. `vel --version` shows the version. You can use these options
+with every command:
 
 | option | meaning |
 |---|---|
 | `--debug` | Show the traceback of an error. |
 | `--help`, `-h` | Show the help. |
-| `--persist PATH` | Use this SQLite file as the database, in commands that need one. |
+
+A thread is a conversation; a session is a thread that you use from the command line. See the
+[glossary](../glossary.md) for all terms, and [protected files](../guides/own-directory.md).
 """
 
 
@@ -69,7 +72,7 @@ def _options(command: click.Command) -> Iterator[str]:
     rows = [
         f"| {cell(_names(option))} | {cell(_meaning(option))} |"
         for option in command.params
-        if isinstance(option, click.Option) and not option.hidden and option.name != "persist"
+        if isinstance(option, click.Option) and not option.hidden
     ]
     if rows:
         yield "\n".join(["| option | meaning |", "|---|---|", *rows, ""])

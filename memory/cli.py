@@ -62,7 +62,7 @@ content_option = click.option(
 
 @click.group(short_help="Read, change, export and import an agent's memory.")
 def memory() -> None:
-    """Manage an agent's memory: knowledge/…, its own skills (skills/NAME.md), and your me/….
+    """Manage an agent's memory: `knowledge/`, `skills/` (its own skills) and `me/` (about you).
 
     AGENT is a slug, or the start of an ID. AGENTS.md (the prompt) and tools.json show the
     agent's settings: `write`, `append` and `delete` cannot change them.
@@ -242,7 +242,7 @@ def restore(agent: str, path: str, revision: int) -> None:
 @agent_argument
 @path_argument
 @with_database
-@click.option("--apply", is_flag=True, help="Make the changes. Without it, only show them.")
+@click.option("--apply", is_flag=True, help="Make the changes. Without this, only show them.")
 def purge(agent: str, path: str, apply: bool) -> None:
     """Erase a file's earlier contents, so that nobody can read or restore them.
 
@@ -286,7 +286,7 @@ def export(agent: str, directory: Path) -> None:
 @with_database
 @click.option("--prompt", "with_prompt", is_flag=True, help="Also import AGENTS.md, as the prompt.")
 @click.option("--accept-findings", is_flag=True, help="Keep text that the scanner suspects.")
-@click.option("--apply", is_flag=True, help="Make the changes. Without it, only show them.")
+@click.option("--apply", is_flag=True, help="Make the changes. Without this, only show them.")
 def import_folder(
     agent: str, directory: Path, with_prompt: bool, accept_findings: bool, apply: bool
 ) -> None:

@@ -145,7 +145,11 @@ def quarantine(name: str, reason: str, number: int | None, agent: str | None) ->
 
 @skills.command("delete")
 @name_argument
-@agent_option
+@click.option(
+    "--agent",
+    metavar="AGENT",
+    help="Delete a skill that belongs to this agent (a slug, or the start of an ID).",
+)
 @with_database
 def delete(name: str, agent: str | None) -> None:
     """Delete a skill of the library, or with --agent one of that agent's own."""

@@ -27,7 +27,7 @@ with late_imports:
 
 @click.group(short_help="List budgets.")
 def budgets() -> None:
-    """Budgets of agents and users. They are created in the admin."""
+    """Budgets of agents and users. Create them in the admin or over REST."""
 
 
 @budgets.command("list")

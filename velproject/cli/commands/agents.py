@@ -110,9 +110,9 @@ def _as_data(agent: Agent) -> dict[str, Any]:
 def import_prompt(agent: str, place: Path, name: str, accept_findings: bool, apply: bool) -> None:
     """Use the AGENTS.md files of a project as the prompt of AGENT, in a new version.
 
-    The prompt contains the files from the top of the repository down to DIR, each with a heading
-    that names it. Without --apply, the command only shows the new prompt and the scanner's
-    findings.
+    The prompt contains the files from the top of the repository down to DIR, or only FILE, each
+    with a heading that names it. Without --apply, the command only shows the new prompt and the
+    scanner's findings.
     """
     user = local_user()
     found = agent_named(user, agent)

@@ -17,8 +17,8 @@ VARIABLE = "_VEL_COMPLETE"
 def completion(ctx: click.Context, shell: str) -> None:
     """Print a script that completes `vel` in this shell.
 
-    In bash: source <(vel completion bash). In zsh, after compinit: source <(vel completion zsh).
-    In fish: vel completion fish | source.
+    In bash: `source <(vel completion bash)`. In zsh, after compinit: `source <(vel completion
+    zsh)`. In fish: `vel completion fish | source`.
     """
     found = get_completion_class(shell)
     if found is None:

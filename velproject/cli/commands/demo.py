@@ -40,8 +40,8 @@ with late_imports:
 def demo(output: Path, no_toolbox: bool) -> int:
     """Let the demo agent analyse four years of weather in the sandbox.
 
-    Without ANTHROPIC_API_KEY, an offline scripted model is used, and a message says so. It computes
-    with pandas in the toolbox `demo`, which is built on first use, or with the standard
+    Without ANTHROPIC_API_KEY, an offline scripted model is used, and a message says so. The agent
+    computes with pandas in the toolbox `demo`, which is built on first use, or with the standard
     library. Exits with 0 only if the run is completed and the report and its pictures exist.
     """
     output.mkdir(parents=True, exist_ok=True)

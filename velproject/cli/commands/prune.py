@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +14,7 @@ import click
 from agents.doors.cli.boot import again, database
 from agents.doors.cli.errors import CliError
 from agents.doors.cli.late_imports import late_imports
-from agents.doors.cli.options import json_option, persist_option
+from agents.doors.cli.options import Days, json_option, persist_option
 from agents.doors.cli.terminal import one_line
 
 with late_imports:
@@ -40,29 +39,15 @@ ANSWERS = "idempotencykey"
 """The name of stored answers in the output: the name of their model, as for all rows."""
 
 
-class Days(click.ParamType):
-    """Option type for a number of days, such as 90 or 90d."""
-
-    name = "days"
-
-    def convert(
-        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        found = re.fullmatch(r"([0-9]{1,5})d?", str(value))
-        if found is None or not 0 < int(found[1]) <= 36_500:
-            self.fail("expected a number of days from 1 to 36500, such as 90d", param, ctx)
-        return int(found[1])
-
-
 @click.command(short_help="Remove old data, or erase threads.")
 @persist_option
 @json_option
 @click.option(
     "--older-than",
     "days",
-    type=Days(),
+    type=Days(least=1),
     metavar="DAYS",
-    help="Age of removed threads, such as 90d. Default: VEL_KEEP_THREADS.",
+    help="Age of removed threads, such as 90 or 90d. Default: VEL_KEEP_THREADS.",
 )
 @click.option("--thread", "threads", multiple=True, metavar="ID", help="Erase this thread.")
 @click.option("--user", metavar="NAME", help="Erase all threads of this user.")

@@ -13,7 +13,7 @@ import click
 from agents.doors.cli.boot import with_database
 from agents.doors.cli.errors import CliError
 from agents.doors.cli.late_imports import late_imports
-from agents.doors.cli.options import json_option
+from agents.doors.cli.options import Days, json_option
 from agents.doors.cli.terminal import one_line
 
 with late_imports:
@@ -102,17 +102,17 @@ def show(thread: str, as_json: bool) -> None:
 @click.option(
     "--older-than",
     "days",
-    type=click.IntRange(0, 36_500),
+    type=Days(least=0),
     metavar="DAYS",
-    help="Age of removed workspaces. Default: the setting VEL_WORKSPACE_RETENTION_DAYS.",
+    help="Age of removed workspaces, such as 90 or 90d. Default: VEL_WORKSPACE_RETENTION_DAYS.",
 )
 @click.option("--archive", is_flag=True, help="Archive each workspace first.")
 @click.option("--apply", is_flag=True, help="Remove them. Without this, only show them.")
 def prune(days: int | None, archive: bool, apply: bool) -> int:
     """Remove old workspaces and those of deleted threads, with their snapshots.
 
-    Threads with an active run are not touched. Without --apply, the command only shows
-    the workspaces that it would remove.
+    The conversations stay; `vel prune` removes both. Threads with an active run are not touched.
+    Without --apply, the command only shows the workspaces that it would remove.
     """
     limit = RetentionSettings.now().WORKSPACE_RETENTION_DAYS if days is None else days
     failed = taken = 0

@@ -41,7 +41,11 @@ with late_imports:
 
 DECISIONS = ["approve", "edit", "reject", "respond"]
 
-_digest = click.option("--digest", help="Refuse unless the request still has this digest.")
+_digest = click.option(
+    "--digest",
+    help="Decide one REQUEST without a question, but only if it still has this digest (see "
+    "`vel approvals show`).",
+)
 _yes = click.option("--yes", is_flag=True, help="Do not show the request, and do not ask.")
 _input = click.option(
     "--input", "input_json", metavar="JSON", help="The complete input that runs instead."
@@ -64,8 +68,8 @@ _requests = click.argument("request_ids", metavar="REQUEST…", nargs=-1, requir
     default="",
     help="With --always command: a regular expression (RE2). With --always path: a path with *.",
 )
-@click.option("--days", type=int, help="With --always: days that the grant is valid (7).")
-@click.option("--uses", type=int, help="With --always: calls that the grant covers (100).")
+@click.option("--days", type=int, help="With --always: days that the grant is valid. Default: 7.")
+@click.option("--uses", type=int, help="With --always: calls that the grant covers. Default: 100.")
 @click.option("--everybody", is_flag=True, help="With --always: for the runs of all users.")
 def approve(
     always: str | None,
@@ -152,14 +156,19 @@ def edit(
 @click.argument("request_id", metavar="REQUEST")
 @click.argument("decision", type=click.Choice(DECISIONS))
 @persist_option
-@click.option("--reason", default="", help="Reason for the agent; with `respond`, the result.")
+@click.option(
+    "--reason",
+    default="",
+    help="Reason for the agent. With `respond`, the result, which is required.",
+)
 @_input
 @_digest
 @_yes
 def decide(request_id: str, decision: str, input_json: str | None, **arguments: Any) -> int:
-    """Approve, edit or reject a request, or respond with a result instead of the call.
+    """Decide a request: one command for all decisions.
 
-    DECISION is approve, edit, reject or respond.
+    DECISION is approve, edit, reject or respond. Only this command can respond: the agent receives
+    the text of --reason as the result, instead of the call.
     """
     if (decision == "edit") != (input_json is not None):
         raise click.UsageError("`edit` requires --input JSON, and --input requires `edit`.")

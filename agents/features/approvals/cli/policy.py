@@ -20,6 +20,7 @@ with late_imports:
     from rich.text import Text
 
     from agents.doors.cli.console import print_table
+    from agents.doors.cli.find import by_id
     from agents.kernel.proposals import proposal_kinds
     from agents.middleware.rehearsal import Rehearsal, rehearse, with_policy
     from agents.models import Agent
@@ -37,7 +38,7 @@ POLICY_FIELDS = {
 
 @click.group(short_help="Show an agent's policy, and try another on its past calls.")
 def policy() -> None:
-    """Show and rehearse the policy for an agent's calls. AGENT is a slug."""
+    """Show and rehearse the policy for an agent's calls. AGENT is a slug or the start of an ID."""
 
 
 @policy.command("show")
@@ -136,11 +137,8 @@ def rehearse_policy(agent: str, as_json: bool, rules: Path, days: int) -> None:
     print(_summary(found), file=sys.stderr)
 
 
-def agent_named(slug: str) -> Agent:
-    agent = Agent.objects.filter(slug=slug).first()
-    if agent is None:
-        raise CliError(f"There is no agent {one_line(slug)!r}: name it by its slug.")
-    return agent
+def agent_named(name: str) -> Agent:
+    return Agent.objects.filter(slug=name).first() or by_id(Agent.objects.all(), name, "agent")
 
 
 def read_policy(path: Path) -> dict[str, Any]:

@@ -58,7 +58,7 @@ _FILTERS = [
         "--kind",
         default="",
         metavar="NAME",
-        help="Only requests of this kind, such as tool. The error for an unknown kind names all.",
+        help="Only requests of this kind: tool, memory, budget, or a kind of another feature.",
     ),
     click.option("--run", default="", help="Only requests of this run (an ID, or its start)."),
     click.option("--expiring", is_flag=True, help="Only requests that expire, the next one first."),
@@ -103,7 +103,8 @@ def approvals() -> None:
 @click.option(
     "--status",
     type=click.Choice(STATUSES),
-    help="Requests of this status. A superseded one was replaced by a newer request.",
+    help="Only requests of this status. Default: pending. A superseded request was replaced by a "
+    "newer one.",
 )
 @click.option("--all", "decided_too", is_flag=True, help="Requests of every status.")
 def list_approvals(as_json: bool, status: str | None, decided_too: bool, **wanted: Any) -> None:

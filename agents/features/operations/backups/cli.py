@@ -33,14 +33,17 @@ with late_imports:
 
 _PLACE = "A directory, or s3://bucket/prefix. By default VEL_BACKUP_TO."
 _from_option = click.option("--from", "place", metavar="PLACE", default="", help=_PLACE)
+_keys_option = click.option(
+    "--with-keys",
+    is_flag=True,
+    help="Use the keys in the backup. Their passphrase is VEL_BACKUP_PASSPHRASE; if this is not "
+    "set, Vel asks.",
+)
 _passphrase_option = click.option(
     "--passphrase-file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A file with the passphrase of the keys. Or set VEL_BACKUP_PASSPHRASE.",
-)
-_keys_option = click.option(
-    "--with-keys", is_flag=True, help="Ask for the passphrase of the keys in the backup."
+    help="As --with-keys, with the passphrase in FILE.",
 )
 _unsigned_option = click.option(
     "--accept-unsigned",
@@ -91,9 +94,15 @@ def backup() -> None:
 @click.option(
     "--include-keys",
     is_flag=True,
-    help="Add the secret key and VEL_SECRET_KEYS, encrypted with a passphrase.",
+    help="Add the secret key and VEL_SECRET_KEYS, encrypted with the passphrase in "
+    "VEL_BACKUP_PASSPHRASE; if this is not set, Vel asks.",
 )
-@_passphrase_option
+@click.option(
+    "--passphrase-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --include-keys: use the passphrase in FILE.",
+)
 @persist_option
 @json_option
 def create(
@@ -105,7 +114,7 @@ def create(
 ) -> None:
     """Make a backup, while Vel runs.
 
-    Contents that the place has already are not stored again.
+    Contents that an earlier backup in PLACE has stored are not stored again.
     """
     with _booted(persist):
         if passphrase_file is not None and not include_keys:
@@ -178,10 +187,10 @@ def list_command(place: str, as_json: bool) -> None:
     "--scratch",
     metavar="DIRECTORY",
     type=click.Path(path_type=Path),
-    help="A directory on a disk with room. By default the data directory.",
+    help="A directory on a disk with enough free space. By default the data directory.",
 )
-@_passphrase_option
 @_keys_option
+@_passphrase_option
 @_unsigned_option
 @json_option
 def verify(
@@ -232,7 +241,7 @@ def _keep_option(period: str) -> Callable[[Callable[..., Any]], Callable[..., An
 @_keep_option("daily")
 @_keep_option("weekly")
 @_keep_option("monthly")
-@click.option("--apply", "is_applied", is_flag=True, help="Delete. Otherwise, only show it.")
+@click.option("--apply", "is_applied", is_flag=True, help="Delete. Without this, only show it.")
 @json_option
 def prune(
     place: str,
@@ -292,7 +301,7 @@ def _undo(*, as_json: bool) -> None:
 @click.option(
     "--undo",
     is_flag=True,
-    help="After a restore that was interrupted: put the installation before it back.",
+    help="Undo an interrupted restore: bring back the installation before it.",
 )
 @click.option(
     "--replace",
@@ -300,16 +309,16 @@ def _undo(*, as_json: bool) -> None:
     help="If an installation is there, rename it, and restore in its place.",
 )
 @click.option("--revoke-tokens", is_flag=True, help="Make all API tokens invalid.")
-@_passphrase_option
 @_keys_option
+@_passphrase_option
 @_unsigned_option
 @persist_option
 @json_option
 def restore(name: str, undo: bool, persist: Path | None, as_json: bool, **options: Any) -> None:
     """Restore a backup into VEL_DATA_DIR and DATABASE_URL.
 
-    BACKUP is a name from `vel backup list`, or latest. Stop Vel first. If anything fails,
-    everything is as before.
+    Name one BACKUP from `vel backup list`, or latest, except with --undo. Stop Vel first. If
+    anything fails, everything is as before.
 
     Runs that were working wait for a person (vel runs resume), schedules and webhooks are paused,
     and everybody signs in again.

@@ -78,8 +78,8 @@ def move(url: str, persist: Path | None, as_json: bool) -> None:
 def reopen(persist: Path | None) -> None:
     """Let Vel start again on a database that was moved to another one.
 
-    Stop Vel on the new database first. Otherwise, both start the same schedules and webhooks. The
-    old database does not have what has happened in the new one.
+    Stop Vel on the new database first. Otherwise, both installations start runs for the same
+    schedules. The old database does not have what has happened in the new one.
     """
     with boot_database(persist, prepare=False):
         if path := missing_file():

@@ -36,7 +36,7 @@ class Version(click.ParamType):
 
 
 @click.command(short_help="Show the necessary steps before an upgrade.")
-@click.option("--check", is_flag=True, help="Required: check the database and the settings.")
+@click.option("--check", is_flag=True, help="Check the database and the settings. Required.")
 @click.option(
     "--from",
     "since",
@@ -49,8 +49,9 @@ class Version(click.ParamType):
 def upgrade(check: bool, since: str | None, persist: Path | None, as_json: bool) -> int:
     """Show the necessary steps before this version starts on the data of an older one.
 
-    Changes nothing. Exits with 1 if something needs attention: migrations, unknown, invalid or
-    deprecated settings, changed defaults, or too little free space.
+    Does not upgrade: it changes nothing, and requires --check. Exits with 1 if something needs
+    attention: migrations, unknown, invalid or deprecated settings, changed defaults, or too little
+    free space.
     """
     if not check:
         raise click.UsageError(

@@ -47,7 +47,7 @@ def test_prune_shows_and_then_removes_old_workspaces(vel: Vel) -> None:
             f"UPDATE agents_run SET ended_at = '2020-01-01' WHERE thread_id = '{place.name}'"
         )
     vel.execute(f"UPDATE agents_run SET status = 'waiting' WHERE thread_id = '{busy.name}'")
-    dry = vel("workspaces", "prune", "--older-than", "30")
+    dry = vel("workspaces", "prune", "--older-than", "30d")
     assert dry.returncode == 0
     assert f"would remove {old.name}" in dry.stdout
     assert "--apply" in dry.stderr

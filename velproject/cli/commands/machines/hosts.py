@@ -98,8 +98,8 @@ def declare_dead(name: str) -> None:
     """Let other hosts continue the threads of a failed host.
 
     Files that exist only on this host are lost, and the agents of their threads receive a message
-    about it. Stop the host first: a host that has sent a heartbeat within the length of a lease is
-    refused.
+    about it. Stop the host first, and wait: Vel refuses a host that has sent a heartbeat within
+    VEL_LEASE_SECONDS.
     """
     moved = declare_host_dead(name)
     print(f"{name} is declared dead; threads that other hosts can continue: {moved}")

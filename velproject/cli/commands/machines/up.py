@@ -29,7 +29,13 @@ _EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104  # compared with, not liste
 
 
 @click.command(short_help="Start the web pages, the API and the workers.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; not VEL_HOST.",
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

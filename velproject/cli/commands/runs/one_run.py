@@ -143,9 +143,12 @@ def cancel(run_id: str, reason: str) -> None:
 @click.argument("run_id", metavar="RUN")
 @with_database
 @json_option
-@click.option("--detach", is_flag=True, help="Let the workers drive it instead of this terminal.")
+@click.option("--detach", is_flag=True, help="Let the workers execute it instead of this terminal.")
 def resume(run_id: str, as_json: bool, detach: bool) -> int:
-    """Resume a run that failed, is waiting for you, or has lost its process."""
+    """Resume a run that failed, is waiting for you, or has lost its process.
+
+    A cancelled run cannot be resumed. Continue its session with `vel --resume RUN`.
+    """
     owner = local_user()
     run = by_id(runs_for(owner), run_id, "run")
     if run.has_ended and run.status != RunStatus.FAILED:

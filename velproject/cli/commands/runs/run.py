@@ -103,14 +103,16 @@ TASK_BYTES = 10_000_000
     type=click.Choice(["full", "sandbox_only"]),
     help="Tools: all, or only commands in the sandbox (docs/guides/sandbox-only.md).",
 )
-@click.option("--no-sandbox", is_flag=True, help="Store files in the database; no commands.")
+@click.option(
+    "--no-sandbox", is_flag=True, help="Store files in the database. The agent cannot run commands."
+)
 @click.option(
     "--database",
     "databases",
     metavar="NAME=URL",
     multiple=True,
     callback=read_databases,
-    help="Database that the agent may read; NAME=env:VARIABLE hides the URL.",
+    help="Database that the agent may read. NAME=env:VARIABLE hides the URL from other processes.",
 )
 @click.option("--toolbox", metavar="NAME", help="Toolbox with Python packages for the agent.")
 @click.option("--no-instructions", is_flag=True, help="Ignore the directory's AGENTS.md.")
@@ -145,7 +147,7 @@ TASK_BYTES = 10_000_000
     metavar="[ID]",
     is_flag=False,
     flag_value="",
-    help="Continue the session, or the session of the run, with this id. Without: a list.",
+    help="Continue the session with this ID, or of the run with this ID. Without ID, choose one.",
 )
 @persist_option
 @click.option("--max-turns", type=click.IntRange(1, 100_000), help="Maximum model calls.")
@@ -183,7 +185,10 @@ def run(
     as_json: bool,
     **flags: Any,
 ) -> int:
-    """Give an agent a task. Without TASK, start a session in which you type several tasks."""
+    """Give an agent a task. If TASK is `-`, read it from standard input.
+
+    Without TASK, start a session in which you type several tasks.
+    """
     check_together(
         flags, agent=agent, databases=databases, workspace=workspace, session=session,
         rules=(*allow_write, *protect), skills=skills, uploads=uploads, context=context,

@@ -10,7 +10,9 @@ import pytest
 
 from agents.doors.cli.errors import CliError
 from agents.features.approvals.cli.policy import read_policy
+from tests.agents.api.rows import make_agent
 from tests.velproject.command import Vel, say
+from tests.velproject.in_process import call
 
 WRITE = ("write_file", {"path": "note.txt", "content": "hello"})
 
@@ -72,6 +74,19 @@ def test_a_policy_is_shown_and_rehearsed_and_stays_as_it_is(vel: Vel) -> None:
     assert refused.returncode == 2
     assert "approval_rules.0.when.command" in refused.stderr
     assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_agent_is_named_by_its_slug_or_the_start_of_its_id(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    agent = make_agent(sandbox=False)
+    for name in (agent.slug, agent.pk[:20]):
+        assert call("policy", "show", "--json", name) == 0
+    with pytest.raises(CliError, match="no agent 'nobody'"):
+        call("policy", "show", "nobody")
+    by_slug, by_id = capsys.readouterr().out.splitlines()
+    assert json.loads(by_slug) == json.loads(by_id)
 
 
 @pytest.mark.parametrize("content", ["{", '{"rules": []}', "{}", "[" * 100_000, "7", '"x"'])
