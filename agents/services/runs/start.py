@@ -217,11 +217,11 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
             "this message to be queued.",
             code="thread_busy",
         )
-    subagent_spec = request.draft or version.spec
+    spec = request.draft or version.spec
     if request.model:
-        subagent_spec = spec_with(subagent_spec, request.model)
-    check_needed(subagent_spec, thread)
-    if request.output_schema is not None and subagent_spec.get("output_schema"):
+        spec = spec_with(spec, request.model)
+    check_needed(spec, thread)
+    if request.output_schema is not None and spec.get("output_schema"):
         raise InvalidRequest(
             f"The agent {request.agent!r} has its own output schema. Remove output_schema.",
             code="has_output_schema",
@@ -233,7 +233,7 @@ def _do_create_run(request: RunRequest, owner: AbstractBaseUser) -> Run:
         thread=thread,
         number=number,
         agent_version=version,
-        subagent_spec=None if subagent_spec is version.spec else subagent_spec,
+        subagent_spec=None if spec is version.spec else spec,
         owner_id=owner.pk,
         status=RunStatus.PENDING if busy else RunStatus.QUEUED,
         executor=request.executor,
