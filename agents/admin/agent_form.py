@@ -19,6 +19,7 @@ from agents.hidden_text import visible
 from agents.kernel.relations import AgentRelation, OwnRows, relations
 from agents.models import Agent
 from agents.services.agent_definitions.actions import build_spec, option_values
+from agents.services.agent_definitions.definitions import definition_tag
 from agents.services.agent_definitions.prompt_values import check_names
 from agents.services.agent_definitions.rights import RESERVED_SLUGS
 from agents.services.agent_definitions.script_files import check_script
@@ -102,7 +103,13 @@ def _names(relation: AgentRelation, agent: Agent) -> str:
 
 
 class AgentForm(forms.ModelForm):
-    """An agent's form. It runs the checks of `save_agent` early, to show errors at their fields."""
+    """An agent's form. It runs the checks of `save_agent` early, to show errors at their fields.
+
+    `opened` has the tag of the definition that the page showed. A form without it is not compared
+    with later changes of other people.
+    """
+
+    opened = forms.CharField(required=False, widget=forms.HiddenInput)
 
     class Meta:
         model = Agent
@@ -115,6 +122,8 @@ class AgentForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.initial = {**option_values(self.instance), **self.initial}
+        if self.instance.pk and not self.instance._state.adding:
+            self.initial["opened"] = definition_tag(self.instance)
         for name, field in self.relation_fields.items():
             self.initial.setdefault(name, field.begin(self.instance))
 
@@ -140,11 +149,22 @@ class AgentForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
+        self._check_opened()
         for name, field in self.relation_fields.items():
             if name in self.cleaned_data:
                 rows = field.checked(self.instance, self.cleaned_data[name])
                 self.cleaned_data[name] = rows
         return cleaned
+
+    def _check_opened(self) -> None:
+        """Refuse to store the form over changes of others. The admin calls it in a transaction."""
+        opened = self.cleaned_data.get("opened")
+        stored = Agent.objects.select_for_update().filter(pk=self.instance.pk).first()
+        if opened and stored is not None and opened != definition_tag(stored):
+            raise ValidationError(
+                "This agent has changed since you opened this page, and nothing was saved. Open "
+                "the page again in another tab, and make your changes there."
+            )
 
     def _post_clean(self) -> None:
         """Check whether a run could use the completed agent."""

@@ -184,6 +184,9 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         ]
         at = [title for title, _ in of_options].index("Other services")
         of_options[at:at] = relation_fieldsets(may_change)
+        if obj is not None and self.has_change_permission(request, obj):
+            title, options = identity
+            identity = (title, {**options, "fields": [*options["fields"], "opened"]})
         return [*with_links([identity, *of_options]), sharing, record]
 
     def _may_change(self, request: HttpRequest, obj: Agent | None, name: str) -> bool:

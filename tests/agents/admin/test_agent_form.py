@@ -64,6 +64,24 @@ def test_rules_and_tools_are_changed_without_json() -> None:
     assert [each["provider"] for each in spec["fallbacks"]] == ["anthropic", "openai"]
 
 
+def test_a_form_is_not_stored_over_the_changes_of_another_person() -> None:
+    root = rows.superuser()
+    agent = rich_agent(root)
+    client = client_of(root)
+    data = form_data(text_of(client.get(page_url(agent))), "agent_form")
+    change_definition(agent.pk, {"max_turns": 7}, by=root, known_tools=known_tool_names())
+
+    refused = client.post(page_url(agent), {**data, "name": ["Author"]})
+
+    assert "has changed since you opened this page" in text_of(refused)
+    agent.refresh_from_db()
+    assert (agent.name, agent.max_turns) == ("Writer", 7)
+    again = form_data(text_of(client.get(page_url(agent))), "agent_form")
+    assert client.post(page_url(agent), {**again, "name": ["Author"]}).status_code == 302
+    agent.refresh_from_db()
+    assert (agent.name, agent.max_turns) == ("Author", 7)
+
+
 def test_a_wrong_row_stays_in_the_form_with_its_error() -> None:
     root = rows.superuser()
     agent = rich_agent(root)
