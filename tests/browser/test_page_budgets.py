@@ -7,6 +7,7 @@ Bytes are limits. Times depend on the machine, so they are only printed:
 from __future__ import annotations
 
 import gzip
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -80,7 +81,7 @@ def test_a_transcript_of_many_steps_paints_early_and_scrolls(site: Site, new_pag
     assert page.get_by_text("is read.").count() == STEPS // 4
     (paint,) = page.evaluate(PAINTED)
     times = page.evaluate(FRAMES, 600)
-    lasted = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    lasted = [later - earlier for earlier, later in pairwise(times)]
     per_second = 1000 * len(lasted) / sum(lasted)
     print(
         f"\n{STEPS} steps, processor {SLOWER} times slower: first paint after {paint:.0f} ms, "
