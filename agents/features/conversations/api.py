@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from agents.api.files import thread_of
 from agents.doors.rest.base import ApiView, person
 from agents.doors.rest.operations import operation
-from agents.doors.rest.serializers import StrictSerializer, read_body
+from agents.doors.rest.serializers import Flag, StrictSerializer, read_body
 from agents.features.conversations.conversations import mark
 from agents.features.conversations.models import ConversationMark
 from agents.models import Thread, TokenScope
@@ -24,8 +24,8 @@ class MarkBody(StrictSerializer):
     If both are true, the thread is archived.
     """
 
-    pinned = serializers.BooleanField(required=False)
-    archived = serializers.BooleanField(required=False)
+    pinned = Flag(required=False)
+    archived = Flag(required=False)
 
 
 class MarkShape(serializers.Serializer[object]):

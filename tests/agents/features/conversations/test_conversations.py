@@ -94,6 +94,15 @@ def test_another_user_sees_and_changes_nothing(ada: User) -> None:
     assert not hasattr(Thread.objects.get(pk=thread.pk), "mark")
 
 
+@pytest.mark.parametrize("value", [0, 1, "true", None])
+def test_a_mark_is_true_or_false(ada: User, value: object) -> None:
+    thread = runs.start_run(ada, "Rain").thread
+    url = f"/api/v1/threads/{thread.pk}/mark"
+    answer = client_for(ada).patch(url, {"archived": value}, format="json")
+    assert answer.status_code == 400
+    assert titles(ada) == ["Rain"]
+
+
 def test_the_page_pins_renames_and_archives(ada: User) -> None:
     thread = runs.start_run(ada, "Rain").thread
     change(ada, thread, "rename", title="  Weather\n of June ")
