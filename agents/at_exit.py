@@ -15,7 +15,7 @@ def before_threads_end(function: Callable[[], object]) -> None:
     not be released: it would fail. `multiprocessing.util.Finalize` runs early enough only up to
     Python 3.12.
 
-    The function of `threading` is private. `concurrent.futures` uses it as well. The functions are
-    called in the reverse order of their registration.
+    This uses the private `threading._register_atexit`, as `concurrent.futures` does. The function
+    that was registered last is called first.
     """
     threading._register_atexit(function)  # type: ignore[attr-defined]

@@ -145,7 +145,7 @@ def sha256_of(tool_input: Any) -> str:
 
 
 def problem_of(condition: CallCondition) -> tuple[str, str] | None:
-    """Return the invalid part of `condition` and the reason. None if it is valid."""
+    """Return (the name of the first invalid part, the reason). None if `condition` is valid."""
     for part, value, check in (
         ("command", condition.command, commands.check_expression),
         ("path", condition.path, paths.check_pattern),

@@ -104,7 +104,7 @@ def why_waiting() -> str:
 
 
 def full_disk(error: BaseException) -> str:
-    """Return a message for a person if `error` means that a disk is full, else an empty string.
+    """Return a message for a person if `error` means a full disk or a used-up quota, else "".
 
     Follows `__cause__`: Django wraps the errors of databases, and the file tools wrap the errors of
     the operating system. Without settings, Vel does not know its disk, and the result is empty.

@@ -76,7 +76,10 @@ class MachineQueue(TaskQueue):
     """
 
     def keys(self) -> list[str]:
-        """Return the names of the common queue and of this host's queue."""
+        """Return the names of the common queue and of this host's queue.
+
+        Another cluster, or a host without a name, reads only its own queue.
+        """
         if self.list_key == Conf.CLUSTER_NAME and MachineSettings.now().HOST:
             return [self.list_key, queue_of(MachineSettings.now().HOST)]
         return super().keys()

@@ -39,7 +39,10 @@ class Child:
         return self.process.pid
 
     def close(self) -> None:
-        """Ask only the main process to stop, then kill the rest of the session."""
+        """Ask the main process to stop, wait up to `STOP_SECONDS`, then kill the whole session.
+
+        Only the main process is asked.
+        """
         if self.process.stdin is not None:
             self.process.stdin.close()
         if self.process.poll() is None:
@@ -182,7 +185,7 @@ def descendants(ancestor: int) -> dict[int, str]:
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """Return the user and system time that these processes have used (Linux)."""
+    """Return the sum of the user and system time of these processes, in seconds (Linux)."""
     ticks = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

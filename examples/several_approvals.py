@@ -22,7 +22,7 @@ def order(item: str, amount: int = 1) -> str:
 
 
 def script(messages: list[dict[str, Any]]) -> dict[str, Any] | str:
-    """Return the offline script. The subagent plays it with its own messages."""
+    """Return the next reply of the offline model. The agent and its subagent both use it."""
     task = messages[0]["content"][0]["text"]
     if any(message["role"] == "assistant" for message in messages):
         return "Ordered." if task.startswith("Drinks") else "All orders are decided."

@@ -31,9 +31,10 @@ _HOUR, _DAY = 3_600, 86_400
 
 
 def dashboard(site: AdminSite, request: HttpRequest) -> dict[str, Any]:
-    """Return the parts of the page. Each requires the permission for the page that it links to.
+    """Return the parts of the page that the user may see, by name.
 
-    Users who are not staff get none.
+    A part requires the permission to view its rows, and `work` also `VIEW_ALL`. Users who are not
+    staff get none.
     """
     if not request.user.is_authenticated or not request.user.is_staff:
         return {}

@@ -106,7 +106,10 @@ class RunAdmin(JournalAdmin):
         return runs_for(request.user)
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user can cancel and resume runs. The rows are not editable."""
+        """Return whether the user has the permission to cancel and resume runs.
+
+        It is a permission of its own, because nobody can edit runs in the admin.
+        """
         return bool(request.user.has_perm(OPERATE))
 
     @admin.display(ordering="agent_version__agent__slug")

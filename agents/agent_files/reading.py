@@ -84,7 +84,7 @@ def _bad(line: int, message: str) -> BadFile:
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes nodes. Stops at the first node that is not plain, or exceeds a limit."""
+    """Composes nodes. Raises `BadFile` at the first anchor, alias or tag, and beyond a limit."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

@@ -37,8 +37,8 @@ LAST_EVENT_ID = Header(
 class RunEventStream(ApiView):
     """The endpoint `GET /runs/{id}/events/stream?after=N`: events until the run has ended.
 
-    The `id` of each event is its seq, so an `EventSource` continues where it was after a reconnect.
-    After the end, a 204 makes it stop. `tree` adds the events of subagents.
+    The `id` of an event is its seq, so an `EventSource` continues where it was after a reconnect.
+    After the end, a 204 makes it stop. `tree` adds the events of subagents, which have no `id`.
     """
 
     scopes: ClassVar = {"GET": TokenScope.READ}

@@ -42,7 +42,10 @@ Spelled = Callable[[str, bool], str]
 
 @lru_cache(maxsize=1024)
 def wanted(name: str) -> Wanted:
-    """Return the expressions of a pattern in ASCII form, with other spellings of an IP address."""
+    """Return the expressions that find the hosts that `name`, a pattern in ASCII form, matches.
+
+    If `name` is an IPv4 address, they also find its other spellings, such as 0x7f.1.
+    """
     name = re.sub(r"\*+", "*", name)
     return _wanted(
         lambda wild, dotted: _expression(name, wild, dotted),

@@ -65,7 +65,10 @@ def occurs(pattern: str, tool_input: Any, steps: Steps) -> bool:
 
 
 def _in_ascii(named: bytes, steps: Steps) -> bytes:
-    """Return the addresses whose domain has other letters, with the ASCII form of the domain."""
+    """Return the addresses with a domain that is not ASCII, one per line, in ASCII form.
+
+    `named` has all recipients. Raises `TooMuchToRead`.
+    """
     steps.take(len(named))
     found = []
     letters = 0

@@ -114,9 +114,10 @@ def _by_key(watchers: Iterable[Watcher]) -> dict[str, Credentials]:
 def _read(
     seen: str, due: dict[str, Credentials], others: dict[str, Credentials]
 ) -> tuple[str, dict[str, Found]]:
-    """Return the version of the whole queue, and the pending requests by credentials key.
+    """Return the version of the whole queue, and the result of each read by credentials key.
 
-    `others` are read only if the version differs from `seen`.
+    `due` are always read, `others` only if the version differs from `seen`. The version is "" if
+    the queue has changed during the read.
     """
     version = waiting_for_all().version
     wanted = due | others if version != seen else due

@@ -83,9 +83,10 @@ class RunConsumer(Consumer):
     are for the run itself.
     A client that connects again gets the frames of pending requests again, before the events.
     The socket stays open when the run ends, since a failed run can be resumed. Close codes 4400
-    (invalid `after`), 4401 (not authenticated, or no longer), 4403 (token without the scope) and
-    4404 (no such run for this person) are final: a client should not retry. 4429 (too many sockets
-    or attempts) and 4503 (the server is full) follow an error frame with the reason.
+    (invalid `after`, `tree` or `at`), 4401 (not authenticated, or no longer), 4403 (token without
+    the scope) and 4404 (no such run for this person) are final: a client should not retry. 4429
+    (too many sockets or attempts) and 4503 (the server is full) follow an error frame with the
+    reason. 4500 is an internal error.
     """
 
     _following: asyncio.Task[None] | None = None

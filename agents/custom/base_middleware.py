@@ -59,7 +59,10 @@ class BaseMiddleware(Hooks):
         return {}
 
     def load_state(self, state: State) -> None:
-        """Restore a result of `get_state`. A new session has the state of the new instance."""
+        """Restore a result of `get_state`.
+
+        A new session starts with the state that this object had when the agent was created.
+        """
 
 
 def name_of(middleware: object) -> str:

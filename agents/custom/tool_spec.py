@@ -110,8 +110,8 @@ class ToolSpec:
         """Return a tool that calls `function`.
 
         Its name and docstring are used unless `name` and `description` are given. The other
-        arguments are fields of `ToolSpec`. A `ToolSpec` is returned as it is, without them. Raises
-        `InvalidTool`.
+        arguments are fields of `ToolSpec`. If `function` is a `ToolSpec`, it is returned unchanged
+        and the other arguments are ignored. Raises `InvalidTool`.
         """
         if isinstance(function, ToolSpec):
             return function

@@ -123,7 +123,10 @@ BY_SUFFIX: dict[str, Kind] = {
 
 
 class NotTaken(Exception):
-    """The file's type is not accepted, or contradicts its name. The message is for people."""
+    """The file's type is not accepted, or contradicts its name.
+
+    The message is for people. It continues a sentence that starts with the file's name.
+    """
 
 
 def kind_of(name: str, file: IO[bytes], allowed: Collection[str] = FAMILIES) -> Kind:

@@ -126,7 +126,7 @@ class DocumentReader:
         return made if isinstance(made, str) else raw_picture(made) or FAILED
 
     def shown(self, data: bytes, cancel: Cancellation) -> bytes | str:
-        """Return a PNG for people, of at most `SHOWN_SIDE` pixels, or the reason for the failure.
+        """Return a PNG for people, each side at most `SHOWN_SIDE` pixels, or why there is none.
 
         The program has read an untrusted file: let `agents.png` encode its output again.
         """

@@ -69,9 +69,9 @@ class Gate(ABC):
 
     @abstractmethod
     async def permit(self, item: CheckedCall, verdict: Verdict) -> bool | Unfit:
-        """Return whether a call may be made now.
+        """Return whether a call may be made now. False: it needs the decision of a person.
 
-        `verdict` is the result of `judge`. Calls that it denies are not passed.
+        `verdict` is the result of `judge`. It is never "deny": the engine ends such calls earlier.
         """
 
     @abstractmethod

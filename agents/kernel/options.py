@@ -41,9 +41,9 @@ class Labels:
 
 @dataclass(frozen=True)
 class Suggest:
-    """Metadata of a text, or of a list of texts: the names that its input in a form suggests.
+    """Metadata of a text, or of a list of texts: the kind of names that forms suggest for it.
 
-    Others are possible.
+    People can also enter other names.
     """
 
     names: Literal["tools", "providers", "skills"]
@@ -73,9 +73,9 @@ def labels_of(field: FieldInfo) -> dict[Any, str]:
 
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
-    """Return (the type without None and limits, whether None is possible).
+    """Return (the type without None and without `Annotated`, whether None is possible).
 
-    A union of several other types is returned unchanged.
+    A union of several types besides None is returned unchanged.
     """
     optional = False
     if get_origin(annotation) in (Union, UnionType):

@@ -45,10 +45,10 @@ class ToolCounts:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A call with a different verdict. `source` names the reason of the new one, like `rule 2`.
+    """A past call with its verdict by the present policy and by the new one.
 
-    `input` is the start of the call's input as JSON, as the agent wrote it. It is not escaped for a
-    page.
+    `source` names the reason of the new verdict, like `rule 2`. `input` is the start of the call's
+    input as JSON, as the agent wrote it. It is not escaped for a page.
     """
 
     run_id: str
@@ -66,9 +66,8 @@ class Rehearsal:
     """The result of a test of a policy. With `cut`, there are older calls that were not read.
 
     `examples` has the newest changed calls, at most `EXAMPLES`; `latest` the newest calls, changed
-    or not, as many as requested. `left_out` counts calls with an
-    invalid input, to which no policy applies. `hidden` counts changed calls in runs that the person
-    may not read.
+    or not, as many as requested. `left_out` counts calls with an invalid input, to which no policy
+    applies. `hidden` counts changed calls in runs that the person may not read.
     """
 
     days: int

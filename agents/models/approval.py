@@ -29,7 +29,10 @@ def request_kinds() -> list[tuple[str, Any]]:
 
 
 class ApprovalRequest(models.Model):
-    """A request for a decision. Its id always names one digest: a change needs a new request."""
+    """A request for a person's decision about the content that `digest` identifies.
+
+    The content never changes: a changed call or proposal gets a new request.
+    """
 
     id = models.CharField(primary_key=True, max_length=ID_LENGTH, default=new_id, editable=False)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="approvals")

@@ -151,7 +151,7 @@ class Thread(models.Model):
 
 
 class Epoch(models.Model):
-    """The part of a thread's history under one prompt, whose first bytes never change.
+    """A part of a thread's history in which each model request starts with the same bytes.
 
     `head` is the JSON of `agents.providers.base.PromptHead`. A new version of the agent, another
     model or a compaction starts a new epoch, but never while tool calls are open.

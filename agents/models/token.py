@@ -15,7 +15,7 @@ class TokenScope(models.TextChoices):
         "manage",
         _(
             "change agents and their resources, such as memory, skills, databases, credentials, "
-            "budgets and schedules"
+            "budgets and (together with run) schedules"
         ),
     )
     ADMIN = (

@@ -72,7 +72,8 @@ def _state(path: str | None) -> tuple[int, ...] | None:
 async def bounded(response: httpx2.Response) -> None:
     """Limit the size of an answer. For the `event_hooks` of a client.
 
-    `EventDecoder` limits streams of events itself, while they are read.
+    Reading more raises `RemoteProtocolError`. `EventDecoder` limits streams of events itself, while
+    they are read.
     """
     kind = response.headers.get("content-type", "")
     if response.status_code == 200 and kind.startswith("text/event-stream"):

@@ -104,7 +104,7 @@ class HarnessConfig:
     def from_dict(cls, given: Mapping[str, Any]) -> HarnessConfig:
         """Return the config for a dictionary, whose names can be in camelCase.
 
-        Raises `SetupError` for an unknown name.
+        Raises `SetupError` for an unknown name or an invalid value.
         """
         named = arguments.named("config", given, '{"max_turns": 20}')
         values = arguments.in_snake_case(cls, named, "config")

@@ -40,7 +40,8 @@ class HistoryFilter:
 class HistoryPage:
     """A page of runs. For the next page, pass `next_after`, which is "" on the last page.
 
-    `looked_back_to` is set if the page stopped before all runs were examined.
+    If the search stopped at its limit, `looked_back_to` is the time of the last run that it
+    examined, else None.
     """
 
     runs: list[Run]

@@ -36,7 +36,7 @@ class DataSettings(FeatureSettings):
 
     @property
     def set_aside(self) -> Path:
-        """Workspaces that another machine continued while this one was away."""
+        """The directory of workspaces that another machine continued while this one was away."""
         return self.DATA_DIR / "set-aside"
 
     @property
@@ -60,7 +60,7 @@ class DiskSettings(FeatureSettings):
 
     @property
     def sandbox_reserve(self) -> int:
-        """The free space at which file tools and commands stop writing.
+        """The free space in bytes at which file tools and commands stop writing.
 
         It is more than the reserve, because a command can write for a moment before it is killed.
         """

@@ -9,7 +9,10 @@ _EXPECTED = "a URL like https://vel.example.org"
 
 
 def public_url(text: str) -> str:
-    """Return the URL without a slash at its end. Raises `ValueError`."""
+    """Return the URL without a slash at its end.
+
+    Raises `ValueError` unless it is an http or https URL with a host, without query and fragment.
+    """
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(_EXPECTED)

@@ -38,7 +38,10 @@ def value_in(text: str) -> Any:
 
 
 def _fenced(text: str) -> str | None:
-    """Return the content of the only fenced block. None if there is no block."""
+    """Return the content of the only fenced block. None if there is no block.
+
+    Raises `NoValue` if there are several, or if the block is not closed.
+    """
     marks = list(_FENCE.finditer(text))
     if not marks:
         return None

@@ -186,8 +186,8 @@ def cards_of(
 ) -> list[Card]:
     """Return the cards of rows of `queue_of`, in their order.
 
-    With `opened` true all cards have a review, with false none. None opens the pending ones that
-    are not too large.
+    `opened` is True for cards with a review, False for cards without. If it is None, the pending
+    requests have a review, except those with large inputs.
     """
     rows = list(requests)
     paths = paths_of_runs(row.run for row in rows)

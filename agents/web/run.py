@@ -192,9 +192,10 @@ def _started_by(run: Run, *, is_owner: bool) -> dict[str, str] | None:
 
 
 def _approvals(person: User, run: Run) -> dict[str, Any]:
-    """Return cards of the pending requests, and the number of those that `person` cannot see.
+    """Return the pending requests of the run and its subagents, as the page's script expects them.
 
-    Includes requests of the run's subagents.
+    `approvals` are cards, at most `SHOWN_REQUESTS`. `for_others` is the number of requests that
+    `person` cannot see.
     """
     family = [run.pk, *(member.pk for member in descendants_of(run.pk, Run.objects.only("pk")))]
     rows = list(queue_of(person, QueueFilter()).filter(run__in=family)[:SHOWN_REQUESTS])

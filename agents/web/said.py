@@ -111,7 +111,11 @@ def _text_of(content: str | list[dict[str, Any]] | None) -> str:
 
 
 class OwnFiles:
-    """The deliverables of one run. Does not check that a file exists; the download does."""
+    """Converts file names in a run's texts to URLs of its deliverables.
+
+    `download` and `picture` return None for a name that is not below the deliverables, and
+    `picture` also for a file that pages do not show. Neither checks that the file exists.
+    """
 
     def __init__(self, run: Run) -> None:
         self._top = OUTPUTS if run.spec["sandbox"] else "/"

@@ -49,7 +49,10 @@ class LoadedSite(VelSite):
         return ids
 
     def open(self, ids: list[str]) -> dict[str, int]:
-        """Count the queued runs that have not ended, by status. Ids sort by time."""
+        """Return the number of runs that have not ended, by status.
+
+        Counts all runs since the first of `ids`, because ids start with the time.
+        """
         rows = Run.objects.filter(pk__gte=min(ids), ended_at=None).values_list("status")
         return dict(rows.annotate(runs=Count("id")).order_by())
 

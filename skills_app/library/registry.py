@@ -271,7 +271,7 @@ SkillsRegistry = SkillRegistry
 def load_skills_from_directory(path: str | Path) -> Skills:
     """Return the skills of `path`, without those that cannot be loaded.
 
-    `SkillRegistry` has the reasons.
+    `SkillRegistry([path]).problems` has the reasons.
 
     >>> os.makedirs("no-skills", exist_ok=True)
     >>> load_skills_from_directory("no-skills")

@@ -32,7 +32,10 @@ class RankedVersion:
 
 
 def rank_versions(query: str, version_ids: Collection[int]) -> list[RankedVersion]:
-    """Return all of these versions, best first; ties by priority, then by name."""
+    """Rank these versions by their score for `query`, best first. Deletions are left out.
+
+    Versions with the same score are sorted by priority, highest first, then by name.
+    """
     rows = SkillVersion.objects.filter(pk__in=version_ids).values_list(
         "pk", "skill_id", "skill__name", "content_hash", "head__priority"
     )

@@ -14,9 +14,10 @@ from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
 
 def parse_json(text: str) -> Any:
-    """Return the value of `text`. Raises `ValidationError` with the problem and its position.
+    """Return the value of `text`. Raises `ValidationError`, for a syntax error with its position.
 
-    Also rejects values that some databases cannot store: infinite numbers, NUL and lone surrogates.
+    Also rejects values that nest too deeply or that some databases cannot store: infinite numbers,
+    NUL and lone surrogates.
     """
     try:
         value = json.loads(text, parse_constant=_refuse_constant)

@@ -66,7 +66,7 @@ class _Plan:
 
 
 async def settle_files(worker: Resources, handle: RunHandle, writer: Writer, run: Run) -> None:
-    """Fetch the thread's files from other machines.
+    """Bring the thread's files to this machine, from the common storage and the database.
 
     Does nothing on a single machine, and for an agent without a sandbox. Raises `StorageFailed`
     (worth another try), `FilesNotRestored`, `Stopped` and `FenceLost`.

@@ -179,7 +179,7 @@ class Sweeper:
     def _pause_after_failure(self, name: str, every: float) -> float:
         """Return the seconds until the next try of a failed job, and record its time.
 
-        The pause doubles with each failure in a row.
+        The pause doubles with each failure in a row, up to `LONGEST_PAUSE_SECONDS`.
         """
         failures = self._failures[name] = self._failures.get(name, 0) + 1
         pause = max(every, QUEUE_SWEEP_SECONDS) * 2.0 ** min(failures, 20)

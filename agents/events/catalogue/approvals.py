@@ -58,7 +58,7 @@ class ApprovalSeconded(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalDecided(Event):
-    """A request is decided. The call of a rejected request ends in the same transaction."""
+    """A request is decided. With `reject` or `respond`, its call ends in the same transaction."""
 
     type: ClassVar[str] = "approval.decided"
 
@@ -83,7 +83,7 @@ class ApprovalDecided(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalExpired(Event):
-    """The request was not decided in time. The call ends in the same transaction."""
+    """The request was not decided in time. Its call, if any, ends in the same transaction."""
 
     type: ClassVar[str] = "approval.expired"
 

@@ -54,7 +54,7 @@ def call_error(call_id: str, text: str) -> Chunk:
 def approval_data(approval: Approval) -> Chunk:
     """Return a request as a data part, for decisions over REST.
 
-    A later part replaces it by its id.
+    A later part with the same id replaces it.
     """
     data = approval.data
     told = {

@@ -66,10 +66,10 @@ def read_signed(signing: str, headers: Mapping[str, str], body: bytes) -> Signed
 
 
 def is_genuine(signed: Signed | None, body: bytes, keys: Iterable[bytes], now: float) -> bool:
-    """Return whether a signature is by one of the keys and the time is within `TOLERANCE`.
+    """Return whether a signature is by one of the keys, and a signed time is within `TOLERANCE`.
 
-    The time that it takes does not depend on the cause of a failure: a request without a signature
-    is hashed as well.
+    The duration does not depend on the cause of a failure: a request without a signature is hashed
+    as well.
     """
     claim = signed or Signed(body, (bytes(32),), None)
     good = False

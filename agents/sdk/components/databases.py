@@ -177,7 +177,11 @@ class DatabaseBackend:
         return QueryResult(list(returned.columns), returned.rows, changes.row_count)
 
     async def _call(self, database: str, work: Callable[..., T]) -> T:
-        """Call `work` with the target on a thread, and return its result. Raises `QueryFailed`."""
+        """Call `work(target, own, cancel)` on a thread and return its result.
+
+        `own` identifies Vel's own database. `cancel` is set if the caller is cancelled. Raises
+        `QueryFailed`.
+        """
         _check_texts(database=database)
         cancel = Cancellation()
 

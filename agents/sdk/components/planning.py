@@ -75,7 +75,7 @@ class TodoList:
     def keep(self, plan: Plan) -> None:
         """Replace the content with a checked list.
 
-        Items with the same text stay the same objects.
+        An item with the same text at the same position stays the same object.
         """
         items = list(plan.items)
         for at, (old, new) in enumerate(zip(self.items, plan.items, strict=False)):

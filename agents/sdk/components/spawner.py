@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -115,7 +116,7 @@ class SubagentSpawner:
         """
         subagent = self.find(agent_type)
         if subagent is None:
-            known = ", ".join(self.registry.list())
+            known = ", ".join(self._types())
             raise UnknownName(f"Unknown agent type: {agent_type}. There are: {known}.")
         result = SubagentResult(uuid.uuid4().hex, task, agent_type)
         self.results[result.id] = result
@@ -211,6 +212,10 @@ class SubagentSpawner:
             subagent.tools += self.options.get("tools") or []
         subagent.max_turns = self.options.get("max_steps", subagent.max_turns)
         return subagent
+
+    def _types(self) -> Sequence[str]:
+        """Return the names that `find` knows."""
+        return self.registry.list()
 
     def _agent(self, subagent: SubagentConfig) -> DeepAgent:
         """Return the agent that works as `subagent` alone. It is created at the first call."""

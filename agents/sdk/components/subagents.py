@@ -294,7 +294,7 @@ class _Completed(AgentRegistry):
 
 
 class _Delegates(SubagentSpawner):
-    """The spawner of a middleware. It also finds the subagents of the middleware."""
+    """The spawner of a middleware. Its types are the subagents of the middleware, and no others."""
 
     def __init__(
         self, middleware: SubagentMiddleware, max_concurrent: int, options: dict[str, Any]
@@ -305,6 +305,9 @@ class _Delegates(SubagentSpawner):
 
     def find(self, agent_type: str) -> SubagentConfig | None:
         return self._middleware.subagents.get(agent_type)
+
+    def _types(self) -> Sequence[str]:
+        return [*self._middleware.subagents]
 
 
 class _Calls:

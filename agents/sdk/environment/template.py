@@ -58,9 +58,9 @@ def keep_as_template(file: Path) -> None:
 
 
 def _place() -> Path | None:
-    """Return the path of the stored database, None if the account has no home directory.
+    """Return the path of the cached database, None if the account has no home directory.
 
-    The path depends on the content of the migrations.
+    The path depends on Django's version and the content of the migrations.
     """
     digest = hashlib.sha256(django.__version__.encode())
     for config in sorted(apps.get_app_configs(), key=lambda one: one.label):

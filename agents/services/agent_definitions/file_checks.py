@@ -105,7 +105,10 @@ def at_its_line(file: ReadFile, message: str) -> FileProblem:
 
 
 def _is_of_other_kind(error: Any) -> bool:
-    """Return whether the error is about the other form of `interrupt_on` (boolean or object)."""
+    """Return whether the error says that an object in `interrupt_on` is not a boolean.
+
+    pydantic reports an error for each possible type. For an object, this one does not help.
+    """
     loc = error["loc"]
     return loc[0] == "interrupt_on" and loc[2:3] == ("bool",) and isinstance(error["input"], dict)
 

@@ -119,8 +119,8 @@ def check_answer(
 ) -> None:
     """Raise the error that `decide_approval` would raise now, without recording the decision.
 
-    The terms of a grant (`answer.always`) are not checked. A request whose proposal has a changed
-    base is replaced, as in `decide_approval`.
+    The terms of a grant (`answer.always`) are not checked. One case writes: if the base of a
+    proposal has changed, a new request replaces this one, as in `decide_approval`.
     """
     with _asked_again(request_id):
         request = _visible_request(request_id, by)

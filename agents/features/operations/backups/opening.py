@@ -114,7 +114,11 @@ def _unpack(opened: Opened, expected: Packed, file: BinaryIO) -> None:
 
 
 def check_sqlite(opened: Opened, file: Path) -> None:
-    """Compare a restored file with the manifest. Raises `BackupRefused`."""
+    """Compare a restored file with the manifest.
+
+    Raises `BackupRefused` for a damaged file, for a difference, and if a row names a file that the
+    backup lacks.
+    """
     with sqlite.reading(file) as database:
         sqlite.check_integrity(database)
         compare_tables(opened.manifest.database.tables, sqlite.contents(database))
@@ -122,7 +126,10 @@ def check_sqlite(opened: Opened, file: Path) -> None:
 
 
 def check_postgresql(opened: Opened, server: postgresql.PostgresqlServer) -> None:
-    """Compare a restored database with the manifest. Raises `BackupRefused`."""
+    """Compare a restored database with the manifest.
+
+    Raises `BackupRefused` for a difference, and if a row names a file that the backup lacks.
+    """
     with postgresql.one_moment(server) as connection:
         compare_tables(opened.manifest.database.tables, postgresql.contents(connection))
         check_references(opened, lambda query: connection.execute(query.encode()).fetchall())

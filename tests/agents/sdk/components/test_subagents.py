@@ -174,6 +174,14 @@ def test_a_registry_and_the_agents_own_types_are_there_without_an_agent(
             SubagentMiddleware(**wrong)
 
 
+def test_an_error_about_an_unknown_type_names_the_types_that_can_be_used(
+    make_alone: MakeAlone,
+) -> None:
+    alone = make_alone(subagents=[SubagentConfig("writer", "Writes reports.")])
+    with pytest.raises(ValueError, match=r"There are: general, explore, plan, writer\."):
+        alone._spawner.start("Write", "default")
+
+
 @pytest.mark.parametrize("name", ["subagent", "subagent_type", "agent", "agent_type"])
 def test_each_name_of_the_type_is_read(name: str) -> None:
     """Otherwise the general subagent would get the task."""

@@ -26,9 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser, *, pages: bool = True) -> Non
 
 
 def open_document(path: str, password: str) -> tuple[Path, Document]:
-    """Return (path, document). pypdf decrypts an encrypted document if it is installed.
+    """Return (path, document). An encrypted document requires pypdf.
 
-    Raises `Stop` with an exit code.
+    Raises `Stop` with an exit code if the file cannot be read.
     """
     file = input_file(path)
     if file.stat().st_size > MAX_BYTES:

@@ -42,7 +42,10 @@ def all_commands() -> dict[str, SlashCommand]:
 
 
 def run(session: InteractiveSession, line: str) -> int:
-    """Run the command in `line`. Raises `CliError` for an unknown one: it is no message."""
+    """Run the slash command in `line` and return the exit code.
+
+    Raises `CliError` for an unknown command: the line is not sent to the agent as a task.
+    """
     name, _, rest = line.partition(" ")
     command = all_commands().get(name.lower())
     if command is None:

@@ -48,7 +48,8 @@ def hold(conversation: Conversation) -> int:
 class _Loop:
     """Reads lines of a person, or of a pipe.
 
-    From a pipe, each line is a task: slash commands exist only at a terminal.
+    `exit`, `quit` and `clear` are commands in both; so are `resume` and `cancel` while a run waits.
+    Slash commands exist only at a terminal: from a pipe, such a line is a task.
     """
 
     def __init__(self, conversation: Conversation) -> None:
