@@ -192,6 +192,7 @@ def test_a_conversation_without_files_says_so(run: str, olga: Client) -> None:
     assert StateFile.objects.count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_document_is_shown_as_its_text(run: str, olga: Client) -> None:
     with reading_documents():
