@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.agent_templates.catalogue import agent_templates
@@ -119,19 +120,27 @@ def show_home(
         for agent in agents_for(person)
     ]
     attention = attention_for(person)
+    runs = list(own_runs(person)[:RECENT_RUNS])
     context = {
         "attention": attention,
         "cards": cards_of(attention.requests, person, opened=False),
         "agents": agents,
         "asked": run_request,
+        "agent_selected": (run_request.agent if run_request else "") or _agent_of_last_run(runs),
         "problem": problem,
         "upload_limits": UploadSettings.now(),
         "has_demo": any(agent["slug"] == DEMO_SLUG for agent in agents),
         # An idempotency key: a form that is submitted twice starts one run.
         "key": new_id(),
-        "runs": own_runs(person)[:RECENT_RUNS],
+        "runs": runs,
     }
     return render(request, "web/home.html", context, status=status)
+
+
+def _agent_of_last_run(runs: list[Run]) -> str:
+    """Return the slug of the agent that the user selected last, or "" without recent runs."""
+    slugs = (run.thread.agent.slug for run in runs if run.source == "web")
+    return next((slug for slug in slugs if slug != BUILDER_SLUG), "")
 
 
 @page
@@ -158,7 +167,7 @@ def new_agent(request: PersonRequest) -> HttpResponse:
         return render(request, "web/new_agent.html", _context(request))
     try:
         match request.POST.get("action"):
-            case "template":
+            case "template" | "edit":
                 return _from_template(request)
             case "chat":
                 return _chat(request)
@@ -176,6 +185,11 @@ def _from_template(request: PersonRequest) -> HttpResponse:
         by=request.user,
         known_tools=known_tool_names(),
     )
+    if request.POST["action"] == "edit":
+        with suppress(NoReverseMatch):  # without the feature, its button is missing too
+            settings = reverse("web:agent-settings", args=[agent.slug])
+            messages.success(request, visible(f"{agent.name} was created."))
+            return redirect(settings)
     messages.success(request, visible(f"{agent.name} is there: give it a first task."))
     return redirect(f"{reverse('web:home')}?agent={agent.slug}")
 
