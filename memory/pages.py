@@ -188,9 +188,9 @@ def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
             return "Deleted. Its history stays, and any state can be restored."
         case "restore":
             number = _number(form.get("revision", ""))
-            base = _number(form["base"]) if "base" in form else None
+            seen = _number(form["base"]) if "base" in form else None
             restored = restore_revision(
-                agent, path, number, by=request.user, base_revision=base, source=SOURCE
+                agent, path, number, by=request.user, base_revision=seen, source=SOURCE
             )
             return f"Restored revision {number} as revision {restored}."
         case "purge":

@@ -91,7 +91,7 @@ class BudgetAdmin(admin.ModelAdmin):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Also accept names: `?agent_slug=` and `?user_name=`, as pages of usage know them."""
-        initial = super().get_changeform_initial_data(request)
+        initial: dict[str, Any] = dict(super().get_changeform_initial_data(request))
         slug, name = (initial.pop(key, "").replace("\0", "") for key in ("agent_slug", "user_name"))
         user = get_user_model()
         if agent := Agent.objects.filter(slug=slug).first():
