@@ -231,7 +231,7 @@ def test_a_skill_is_imported_and_used(site: Site, start: Start) -> None:
     walk.link("New run")
     walk.write_message("Count the beans")
     walk.button("Start")
-    expect(completed(walk)).to_contain_text("beans")
+    expect(completed(walk)).to_contain_text("Skill loaded: beans")
     assert walk.end() == (5, 1)
 
 
