@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.agent_templates.catalogue import agent_templates
@@ -162,12 +161,12 @@ CONVERSATIONS = 5
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_agent(request: PersonRequest) -> HttpResponse:
-    """Show the page. A POST has `template` and `name`, or a `message` for the agent builder."""
+    """Show the page. A POST has a `message` for the agent builder, or the form of a template."""
     if request.method != "POST":
         return render(request, "web/new_agent.html", _context(request))
     try:
         match request.POST.get("action"):
-            case "template" | "edit":
+            case "template":
                 return _from_template(request)
             case "chat":
                 return _chat(request)
@@ -184,12 +183,8 @@ def _from_template(request: PersonRequest) -> HttpResponse:
         name=request.POST.get("name", ""),
         by=request.user,
         known_tools=known_tool_names(),
+        ask_before=request.POST.get("ask_before", "").replace(",", " ").split(),
     )
-    if request.POST["action"] == "edit":
-        with suppress(NoReverseMatch):  # without the feature, its button is missing too
-            settings = reverse("web:agent-settings", args=[agent.slug])
-            messages.success(request, visible(f"{agent.name} was created."))
-            return redirect(settings)
     messages.success(request, visible(f"{agent.name} is there: give it a first task."))
     return redirect(f"{reverse('web:home')}?agent={agent.slug}")
 
@@ -212,6 +207,8 @@ def _context(request: PersonRequest) -> dict[str, Any]:
     return {
         "templates": list(agent_templates().values()),
         "may_create": has_permission(request.user, "agents.add_agent"),
+        "may_ask": has_permission(request.user, "agents.configure_approval"),
+        "tools": sorted(known_tool_names()),
         "conversations": with_builder.order_by("-created_at")[:CONVERSATIONS],
         "asked": request.POST.get("message", ""),
         # An idempotency key: a form that is submitted twice starts one run.
