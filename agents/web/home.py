@@ -185,7 +185,7 @@ def _from_template(request: PersonRequest) -> HttpResponse:
         known_tools=known_tool_names(),
         ask_before=request.POST.get("ask_before", "").replace(",", " ").split(),
     )
-    messages.success(request, visible(f"{agent.name} is there: give it a first task."))
+    messages.success(request, visible(f"{agent.name} was created. Give it a first task."))
     return redirect(f"{reverse('web:home')}?agent={agent.slug}")
 
 

@@ -1,4 +1,4 @@
-"""Nine journeys through the pages, with their numbers of clicks and typed fields.
+"""Nine journeys through the pages, with their numbers of clicks, typed fields and loaded pages.
 
 Clicks are those on links, buttons and folds, and choices of files or in lists. A change that makes
 a journey longer fails here. `docs/contributing/journeys.md` compares the numbers with earlier ones.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
+from playwright.sync_api import Browser, FilePayload, Locator, Page, Request, expect
 
 from tests.browser.conftest import Contexts, NewPage, overflow, shoot
 from tests.support.hang import HANG
@@ -31,13 +31,15 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="37" height="9"/></sv
 
 
 class Walk:
-    """A person's way through pages, which counts clicks and typed fields."""
+    """A person's way through pages. It counts clicks, typed fields and loaded pages."""
 
     def __init__(self, page: Page, name: str) -> None:
         self.page = page
         self.clicks = 0
         self.fields = 0
+        self.pages = 0
         self._name = name
+        page.on("request", self._count_page)
 
     def click(self, target: Locator) -> None:
         self._look()
@@ -61,10 +63,13 @@ class Walk:
     def link(self, name: str | re.Pattern[str]) -> None:
         self.click(self.page.get_by_role("link", name=name, exact=True))
 
-    def end(self) -> tuple[int, int]:
-        """Return the numbers of clicks and typed fields."""
+    def end(self) -> tuple[int, int, int]:
+        """Return the numbers of clicks, typed fields and loaded pages."""
         self._look()
-        return self.clicks, self.fields
+        return self.clicks, self.fields, self.pages
+
+    def _count_page(self, request: Request) -> None:
+        self.pages += request.is_navigation_request() and request.redirected_from is None
 
     def _look(self) -> None:
         shoot(self.page, f"journey-{self._name}-{self.clicks}")
@@ -148,7 +153,7 @@ def test_a_first_run_is_a_sign_in_and_a_message(site: Site, new_page: NewPage) -
     walk.write_message("What can you do?")
     walk.button("Start")
     expect(completed(walk)).to_contain_text("What can you do?")
-    assert walk.end() == (2, 3)
+    assert walk.end() == (2, 3, 2)
 
 
 def test_an_agent_with_a_policy_is_created_and_its_request_edited(start: Start) -> None:
@@ -165,7 +170,7 @@ def test_an_agent_with_a_policy_is_created_and_its_request_edited(start: Start) 
     walk.button("Run with these changes")
     page.get_by_role("button", name="Send now").click()  # it is sent without this click, later
     completed(walk)
-    assert walk.end() == (5, 3)
+    assert walk.end() == (5, 3, 3)
 
 
 def test_a_table_becomes_a_chart_and_a_download(site: Site, start: Start) -> None:
@@ -188,7 +193,7 @@ def test_a_table_becomes_a_chart_and_a_download(site: Site, start: Start) -> Non
     with page.expect_download() as download:
         walk.click(page.locator("#files").get_by_role("link", name="chart.svg"))
     assert download.value.path().read_text() == SVG
-    assert walk.end() == (3, 1)
+    assert walk.end() == (3, 1, 1)
 
 
 def test_a_memory_is_edited_and_the_edit_undone(site: Site, start: Start) -> None:
@@ -205,7 +210,7 @@ def test_a_memory_is_edited_and_the_edit_undone(site: Site, start: Start) -> Non
     walk.button("Undo the last change")
     expect(page.get_by_role("alert")).to_contain_text("Restored revision 1")
     assert site.do("remembered", path=path, agent="keeper") == "Tables.\n"
-    assert walk.end() == (4, 1)
+    assert walk.end() == (4, 1, 4)
 
 
 def test_a_skill_is_imported_and_used(site: Site, start: Start) -> None:
@@ -227,7 +232,7 @@ def test_a_skill_is_imported_and_used(site: Site, start: Start) -> None:
     walk.write_message("Count the beans")
     walk.button("Start")
     expect(completed(walk)).to_contain_text("Skill loaded: beans")
-    assert walk.end() == (5, 1)
+    assert walk.end() == (5, 1, 4)
 
 
 def test_a_run_becomes_a_schedule(start: Start) -> None:
@@ -238,7 +243,7 @@ def test_a_run_becomes_a_schedule(start: Start) -> None:
     walk.button("Create schedule")
     expect(page.get_by_role("alert")).to_have_text("Do it is scheduled.")
     expect(page.get_by_label("Agent")).to_have_value("assistant")
-    assert walk.end() == (2, 0)
+    assert walk.end() == (2, 0, 2)
 
 
 def test_a_failed_run_is_forked(site: Site, start: Start) -> None:
@@ -252,7 +257,7 @@ def test_a_failed_run_is_forked(site: Site, start: Start) -> None:
     walk.button("Fork and send")
     expect(page.locator(".asked")).to_have_text("Continue")
     assert page.url != failed
-    assert walk.end() == (2, 1)
+    assert walk.end() == (2, 1, 2)
     page.goto(failed)
     expect(page.locator("#retry").get_by_role("link", name="Fork")).to_be_visible()
 
@@ -268,7 +273,7 @@ def test_the_agent_with_the_highest_cost_gets_a_budget(start: Start) -> None:
     walk.write(page.locator("#id_max_cost"), "20")
     walk.click(page.locator("[name=_save]"))
     expect(page.locator(".messagelist")).to_contain_text("was added")
-    assert walk.end() == (3, 1)
+    assert walk.end() == (3, 1, 3)
 
 
 def test_a_request_is_approved_on_a_phone(site: Site, start: Start) -> None:
@@ -283,4 +288,4 @@ def test_a_request_is_approved_on_a_phone(site: Site, start: Start) -> None:
     walk.button("Approve")
     page.get_by_role("button", name="Send now").click()  # it is sent without this click, later
     expect(page.get_by_role("alert").or_(page.locator(".toast"))).to_contain_text("Approved")
-    assert walk.end() == (2, 0)
+    assert walk.end() == (2, 0, 1)
