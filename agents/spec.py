@@ -270,7 +270,7 @@ class ApprovalOptions(AgentOptions):
     )
     approval_rules: Annotated[
         tuple[PolicyRule, ...],
-        FormHelp("The first rule that fits a call decides. If none fits, interrupt_on does."),
+        FormHelp("The first rule that fits a call decides. If none fits, “Interrupt on” does."),
     ] = Field(
         default=(),
         description='Rules before these, the first that fits decides, as [{"tool": "execute", '
