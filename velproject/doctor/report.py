@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 
 from agents.documents.reader import PACKAGES as DOCUMENT_PACKAGES
+from agents.documents.reader import lacking
 from agents.doors.database_schema import (
     is_development_database,
     missing_migrations,
@@ -185,6 +186,13 @@ def check_toolboxes() -> Iterator[Finding]:
             problems = verify_toolbox(toolbox)
         except SandboxError as error:
             problems = [str(error)]
+        if name == documents and not problems and (missing := lacking(toolbox)):
+            yield Finding(
+                f"toolbox {name}",
+                Level.NOTE,
+                f"without {', '.join(missing)}: some documents are not shown or converted",
+                f"vel toolbox create {name} {' '.join(DOCUMENT_PACKAGES)} --replace",
+            )
         for problem in problems:
             # Each problem says how to repair it: in most cases, build the toolbox again.
             yield Finding(f"toolbox {name}", Level.BROKEN, problem)
