@@ -11,6 +11,7 @@ import base64
 import binascii
 import logging
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -238,7 +239,7 @@ def _told_of_picture(side: int, size: int, pixels: int, only: str) -> tuple[tupl
     return _texts({"VEL_SIDE": side, "VEL_BYTES": size, "VEL_PIXELS": pixels, "VEL_ONLY": only})
 
 
-def _texts(told: dict[str, object]) -> tuple[tuple[str, str], ...]:
+def _texts(told: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(value)) for name, value in told.items())
 
 

@@ -186,16 +186,18 @@ def check_toolboxes() -> Iterator[Finding]:
             problems = verify_toolbox(toolbox)
         except SandboxError as error:
             problems = [str(error)]
-        if name == documents and not problems and (missing := lacking(toolbox)):
+        for problem in problems:
+            # Each problem says how to repair it: in most cases, build the toolbox again.
+            yield Finding(f"toolbox {name}", Level.BROKEN, problem)
+        if problems:
+            continue
+        if name == documents and (missing := lacking(toolbox)):
             yield Finding(
                 f"toolbox {name}",
                 Level.NOTE,
                 f"without {', '.join(missing)}: some documents are not shown or converted",
                 f"vel toolbox create {name} {' '.join(DOCUMENT_PACKAGES)} --replace",
             )
-        for problem in problems:
-            # Each problem says how to repair it: in most cases, build the toolbox again.
-            yield Finding(f"toolbox {name}", Level.BROKEN, problem)
-        if not problems:
+        else:
             detail = f"{', '.join(toolbox.packages)} for Python {toolbox.python}"
             yield Finding(f"toolbox {name}", Level.OK, f"{detail}, {toolbox.size / 1e6:.0f} MB")
