@@ -74,6 +74,7 @@ _ENDINGS = {
     4: "it needs a password",
     5: "it contains no text; it may be a scan",
     6: "its unpacked content is larger than the limit for a file",
+    7: "it is damaged",
 }
 TOO_MUCH = "reading it took more time or memory than the limit for a file"
 FAILED = "it could not be read"

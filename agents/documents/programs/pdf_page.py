@@ -3,7 +3,8 @@
 The first line of the output has the number of pages. With the first page, it also has a width and
 a height in pixels for each page. The line is written before the page is rendered: pages of a
 document with one bad page stay readable. Scripts and actions of the document are not executed:
-the library is built without an interpreter. Exit codes: 3 damaged, 4 a password is needed.
+the library is built without an interpreter. Exit codes: 3 damaged, 4 a password is needed, 7 the
+page is damaged.
 """
 
 import base64
@@ -16,7 +17,7 @@ import sys
 SIDE, ZOOM = int(os.environ["VEL_SIDE"]), int(os.environ["VEL_ZOOM"])
 BYTES, PAGES = int(os.environ["VEL_BYTES"]), int(os.environ["VEL_PAGES"])
 NUMBER = int(os.environ["VEL_PAGE"])
-DAMAGED, LOCKED = 3, 4
+DAMAGED, LOCKED, BAD_PAGE = 3, 4, 7
 LETTER = (612, 792)
 PASSWORD_ERRORS = (4, 5)  # FPDF_ERR_PASSWORD and FPDF_ERR_SECURITY
 
@@ -37,7 +38,7 @@ def main():
             words += pixels(*size_of(document, index, pdfium))
     print(*words, flush=True)
     if count < NUMBER:
-        return DAMAGED
+        return BAD_PAGE
     try:
         document.init_forms()  # without it, filled-in fields of forms are not drawn
         page = document[NUMBER - 1]
@@ -45,7 +46,7 @@ def main():
         picture = page.render(scale=scale_of(width, height)).to_pil()
     except pdfium.PdfiumError as error:
         print(error, file=sys.stderr)
-        return DAMAGED
+        return BAD_PAGE
     while len(data := saved(picture)) > BYTES:
         picture.thumbnail((picture.width * 3 // 4, picture.height * 3 // 4))
     sys.stdout.write(base64.b64encode(data).decode())

@@ -8,9 +8,15 @@ for (const image of document.querySelectorAll(".pdf-page img")) {
   let tries = 0;
   const explain = async () => {
     tries += 1;
-    const response = await fetch(image.src);
+    let response;
+    try {
+      response = await fetch(image.src);
+    } catch (error) {
+      console.warn("a page could not be loaded", error);
+      return;
+    }
     const seconds = Number(response.headers.get("retry-after"));
-    if (response.ok || (seconds && tries < MOST_TRIES)) {
+    if ((response.ok || seconds) && tries < MOST_TRIES) {
       setTimeout(() => { image.src = image.src; }, seconds * 1000);
       return;
     }
