@@ -362,6 +362,7 @@ def test_a_user_renders_one_page_at_a_time_and_few_requests_wait() -> None:
         for event in started:
             assert event.wait(HANG)
         while pdf_pages._requests[1] < pdf_pages.MOST_WAITING:
+            assert all(thread.is_alive() for thread in threads), "one did not wait"
             threading.Event().wait(0.01)
         with pytest.raises(Busy) as caught, pdf_pages._turn_of(1):
             refused.append(1)
