@@ -26,6 +26,8 @@ from sandbox.errors import SandboxError
 KEPT, KEPT_BYTES = 500, 32_000_000
 """Limits of the cache of pages in each web process."""
 KEPT_SECONDS = 300.0
+PROBLEM_SECONDS = 30.0
+"""The same for a document that cannot be read: the operator may be repairing the server."""
 MOST_WAITING = 20
 """Requests of one user that wait for a page in each web process. Further ones are refused."""
 
@@ -138,8 +140,9 @@ def _turn_of(user_id: int) -> Iterator[None]:
 
 
 def _keep(key: _Key, page: PdfPage | str) -> None:
+    seconds = PROBLEM_SECONDS if isinstance(page, str) else KEPT_SECONDS
     with _lock:
-        _kept[key] = page, time.monotonic() + KEPT_SECONDS
+        _kept[key] = page, time.monotonic() + seconds
         while len(_kept) > KEPT or sum(map(_size, _kept.values())) > KEPT_BYTES:
             _kept.popitem(last=False)
 

@@ -273,12 +273,15 @@ def test_without_a_sandbox_nothing_is_read(
     run: str, olga: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_output(run, "book.pdf", pages_pdf(1))
-    monkeypatch.setattr(probe, "_good", None)
-    monkeypatch.setenv("PATH", "")
-    page = show(olga, run, f"{OUTPUTS}/book.pdf")
-    assert "the server has no working sandbox, and Vel reads no file outside one" in page
-    assert sources(page) == []
-    assert olga.get(page_url(run, "book.pdf")).status_code == 404
+    monkeypatch.setattr(pdf_pages, "PROBLEM_SECONDS", 0.0)
+    with monkeypatch.context() as broken:
+        broken.setattr(probe, "_good", None)
+        broken.setenv("PATH", "")
+        page = show(olga, run, f"{OUTPUTS}/book.pdf")
+        assert "the server has no working sandbox, and Vel reads no file outside one" in page
+        assert sources(page) == []
+        assert olga.get(page_url(run, "book.pdf")).status_code == 404
+    assert len(sources(show(olga, run, f"{OUTPUTS}/book.pdf"))) == 1
 
 
 def test_a_toolbox_without_the_renderer_is_named(
