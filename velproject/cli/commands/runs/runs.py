@@ -128,6 +128,7 @@ def as_data(run: Any, task: str) -> dict[str, Any]:
         "session": run.thread.key,
         "status": run.status,
         "wait_reason": run.wait_reason,
+        "held": is_held(run),
         "error_code": run.error_code,
         "error_message": run.error_message,
         "finish_reason": run.finish_reason,
