@@ -22,8 +22,8 @@ from agents.kernel.triggers import trigger_kinds
 from agents.models import Message, MessageRole, Run, RunClock, Upload
 from agents.models.run import wait_reasons
 from agents.selectors.disk_space import waiting_for_space
-from agents.selectors.held import is_held
 from agents.selectors.family import with_child_count
+from agents.selectors.held import is_held
 from agents.selectors.starters import listed_started_by, starters, with_trigger_name
 from agents.services.agent_definitions.actions import SCRIPTED
 from agents.states import RunStatus
