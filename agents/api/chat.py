@@ -111,7 +111,7 @@ class Chat(ApiView):
         if isinstance(said, Answers):
             return answer(user, agent, body["id"], said, version)
         if body["trigger"] == "regenerate-message":
-            return try_again(user, agent, body["id"]), 0
+            return try_again(user, agent, body["id"], body.get("messageId") or ""), 0
         if body.get("messageId"):
             raise Conflict(
                 "Messages cannot be edited. Send a new message instead.",
@@ -312,19 +312,25 @@ def answer(
     return run, asked_at(run, ids)
 
 
-def try_again(user: AbstractBaseUser, agent: str, chat_id: str) -> Run:
+def try_again(user: AbstractBaseUser, agent: str, chat_id: str, message_id: str = "") -> Run:
     """Resume the last run of a chat, and return it.
 
-    Raises `Conflict` if it has not failed, and `NotFound` if `user` can no longer use the agent.
+    `message_id` is the message that the client regenerates, if it names one.
+
+    Raises `Conflict` if the run has not failed or the message belongs to an earlier run, and
+    `NotFound` if `user` can no longer use the agent.
     """
     thread = chat_of(user, agent, chat_id)
     if not agents_for(user).filter(pk=thread.agent_id).exists():
         raise NotFound(f"There is no agent {agent!r} that you may use.", code="unknown_agent")
     last = newest_runs(thread, before=None, limit=1)
-    if not last or last[0].status != RunStatus.FAILED:
+    # The ids of the history. A client's own id of a message that it has just sent is unknown here.
+    named = Run.objects.filter(pk=message_id.removesuffix("-user"), thread=thread)
+    is_earlier = bool(last) and named.exclude(pk=last[0].pk).exists()
+    if not last or last[0].status != RunStatus.FAILED or is_earlier:
         raise Conflict(
-            "Only a failed answer can be regenerated; it continues where it failed. Send a new "
-            "message instead.",
+            "Only the last answer can be regenerated, if it failed: it continues where it failed. "
+            "Send a new message instead.",
             code="history_is_fixed",
         )
     return resume_run(last[0].pk)

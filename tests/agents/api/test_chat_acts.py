@@ -7,7 +7,7 @@ import pytest
 from agents.api.chat import answer, try_again
 from agents.api.serializers.chat import Answer, Answers, last_message
 from agents.models import Agent, Run
-from agents.services.errors import InvalidRequest, NotFound
+from agents.services.errors import Conflict, InvalidRequest, NotFound
 from agents.states import RunStatus
 from tests.agents.api.rows import ask_approval
 from tests.support.runs import make_agent, make_user, start_run
@@ -28,6 +28,23 @@ def test_a_person_who_lost_the_agent_cannot_retry() -> None:
         assert run.status == RunStatus.FAILED
     Agent.objects.filter(pk=agent.pk).update(is_active=True, everyone=True)
     assert try_again(owner, agent.slug, "mine").status == RunStatus.QUEUED
+
+
+def test_only_the_last_answer_can_be_regenerated() -> None:
+    owner = make_user()
+    agent = make_agent(owner)
+    earlier = start_run(owner, key="mine")
+    Run.objects.filter(pk=earlier.pk).update(status=RunStatus.COMPLETED)
+    last = start_run(owner, key="mine")
+    Run.objects.filter(pk=last.pk).update(status=RunStatus.FAILED)
+    for message_id in (earlier.pk, f"{earlier.pk}-user"):
+        with pytest.raises(Conflict, match="Only the last answer"):
+            try_again(owner, agent.slug, "mine", message_id)
+        last.refresh_from_db()
+        assert last.status == RunStatus.FAILED
+    for message_id in ("", "of-the-client", f"{last.pk}-user", last.pk):
+        Run.objects.filter(pk=last.pk).update(status=RunStatus.FAILED)
+        assert try_again(owner, agent.slug, "mine", message_id).pk == last.pk
 
 
 def test_decisions_that_are_not_all_possible_change_nothing() -> None:
