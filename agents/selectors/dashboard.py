@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from django.conf import settings
 from django.db.models import Case, Count, Max, Min, Q, QuerySet, Value, When
 from django.utils import timezone
-from django_q.models import OrmQ
 
 from agents.models import POOL, Run, RunClock
 from agents.models.database_clock import DatabaseNow
+from agents.selectors.metrics import due_tasks
 from agents.selectors.visible import Person, runs_for
 from agents.states import RunStatus
 
@@ -113,9 +112,7 @@ def failing_agents(person: Person, days: int, zone: ZoneInfo, most: int = 8) -> 
 def work_state() -> WorkState:
     """Return the work of all workers. The caller checks that the person may see all runs."""
     now = timezone.now()
-    # The lock of a task that a worker holds is in the future.
-    due = OrmQ.objects.filter(key=settings.Q_CLUSTER["name"], lock__lte=now)
-    found = due.aggregate(tasks=Count("id"), oldest=Min("lock"))
+    found = due_tasks(now).aggregate(tasks=Count("id"), oldest=Min("lock"))
     oldest = found["oldest"]
     clocks = RunClock.objects.filter(run__executor=POOL, run__status=RunStatus.RUNNING)
     leases = clocks.aggregate(

@@ -9,10 +9,11 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, F, Min, Q
+from django.db.models import Count, F, Min, Q, QuerySet
 from django.utils import timezone
 from django_q.models import OrmQ
 
@@ -117,11 +118,16 @@ def gauges() -> Iterator[Gauge]:
         yield Gauge("vel_database_bytes", "Size of the database.", {(): size})
 
 
+def due_tasks(now: datetime) -> QuerySet[OrmQ]:
+    """Return the due tasks that no worker has, of the common queue and those of single hosts."""
+    name = settings.Q_CLUSTER["name"]
+    # The lock of a task that a worker holds is in the future.
+    return OrmQ.objects.filter(Q(key=name) | Q(key__startswith=f"{name}@"), lock__lte=now)
+
+
 def _queue() -> Iterator[Gauge]:
     now = timezone.now()
-    # The lock of a task that a worker holds is in the future.
-    due = OrmQ.objects.filter(key=settings.Q_CLUSTER["name"], lock__lte=now)
-    found = due.aggregate(tasks=Count("id"), oldest=Min("lock"))
+    found = due_tasks(now).aggregate(tasks=Count("id"), oldest=Min("lock"))
     age = (now - found["oldest"]).total_seconds() if found["oldest"] else 0.0
     yield Gauge(
         "vel_queue_tasks", "Tasks that are due and that no worker has.", {(): found["tasks"]}

@@ -18,6 +18,8 @@ from django_q.models import OrmQ
 
 from agents.models import ApprovalRequest, Run, RunClock
 from agents.selectors.dashboard import count_runs, work_state
+from agents.selectors.metrics import gauges
+from agents.services.placement import queue_of
 from agents.states import RunStatus
 from tests.agents.admin import rows
 from tests.agents.admin.pages import client_of, page_url, text_of
@@ -118,8 +120,19 @@ def test_unclaimed_and_late_work_is_counted():
 
     assert (state.tasks, state.driven, state.lost, state.is_late) == (1, 1, 1, True)
     assert 90 <= (state.oldest_seconds or 0) < 120
+    gauges_by_name = {gauge.name: gauge.values for gauge in gauges()}
+    assert gauges_by_name["vel_queue_tasks"] == {(): 1}
+    assert 90 <= gauges_by_name["vel_queue_oldest_seconds"][()] < 120
     text = text_of(client_of(rows.superuser()).get(reverse("admin:index")))
     assert "no worker has taken it" in text
+
+
+def test_tasks_of_single_hosts_are_counted_with_those_of_the_common_queue():
+    OrmQ.objects.all().delete()
+    long_ago = timezone.now() - timedelta(seconds=90)
+    OrmQ.objects.create(key=queue_of("vel-2"), payload="x", lock=long_ago)
+    assert (work_state().tasks, work_state().is_late) == (1, True)
+    assert next(each for each in gauges() if each.name == "vel_queue_tasks").values == {(): 1}
 
 
 def test_output_of_agents_is_text_and_queries_do_not_grow_with_rows():
