@@ -95,12 +95,12 @@ def download(request: PersonRequest, run_id: str, path: str) -> HttpResponseBase
 
 
 def sent_file(request: PersonRequest, opened: OpenedFile, path: str) -> HttpResponseBase:
-    """Send an open file as an attachment. Returns 429 if the user has too many downloads."""
+    """Send an open file as an attachment. Returns 429 or 503 if there are too many downloads."""
     try:
         slot = take_place(request.user.pk)
     except (TooManyConnections, NoRoom) as refused:
         opened.stream.close()
-        return HttpResponse(refused.message, status=429, content_type="text/plain")
+        return HttpResponse(refused.message, status=refused.http_status, content_type="text/plain")
     return attachment(opened, path, slot)
 
 

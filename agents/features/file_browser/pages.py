@@ -135,7 +135,7 @@ def archive(request: PersonRequest, run_id: str) -> HttpResponseBase:
         # Building the file takes time and space: it counts as one of the user's downloads.
         place = take_place(request.user.pk)
     except (TooManyConnections, NoRoom) as refused:
-        return HttpResponse(refused.message, status=429, content_type="text/plain")
+        return HttpResponse(refused.message, status=refused.http_status, content_type="text/plain")
     try:
         made = zip_of(backend, tree_of(backend, backend.resolve(chosen)))
     except FileError as error:

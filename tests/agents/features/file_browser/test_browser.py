@@ -15,7 +15,8 @@ from django.test import Client, override_settings
 
 from agents.features.file_browser import archive
 from agents.features.file_browser.previews import Table, sorted_rows
-from agents.models import StateFile
+from agents.models import Run, StateFile
+from agents.services import open_connections
 from agents.settings import DataSettings
 from tests.agents.web.conftest import SignIn, run, sign_in
 from tests.agents.web.test_downloads import body_of
@@ -157,6 +158,25 @@ def test_a_zip_file_has_the_files_below_a_directory_and_no_links(
     os.mkfifo(files / "src" / "pipe")
     assert zipped(olga, run, f"{WORKSPACE}/src") == {"päge.txt": b"one"}
     assert zipped(olga, run) == {"workspace/src/päge.txt": b"one"}
+
+
+def test_downloads_without_a_place_say_whether_the_user_or_the_server_has_too_many(
+    run: str, files: Path, olga: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (files / "a.txt").write_text("x")
+    doors = (f"/runs/{run}/browse/zip/", f"/runs/{run}/browse/file/?path={WORKSPACE}/a.txt")
+    owner = Run.objects.get(pk=run).owner_id
+
+    def statuses() -> list[int]:
+        return [olga.get(door).status_code for door in doors]
+
+    monkeypatch.setattr(open_connections, "_most", 2)  # one of them for each person
+    places = [open_connections.take_place("another person")]
+    places.append(open_connections.take_place("a third person"))
+    assert statuses() == [503, 503]
+    places.pop().release()
+    places.append(open_connections.take_place(owner))
+    assert statuses() == [429, 429]
 
 
 def test_a_directory_that_is_too_large_is_refused_with_a_remedy(
