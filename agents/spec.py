@@ -437,7 +437,7 @@ class AgentSpec(
         return kind.model_validate_json(json.dumps(own))
 
     def needs_of_run(self, run_form: Any) -> dict[str, str]:
-        """Return the names of the middleware that a run needs, each with the field.
+        """Return the middleware that a run needs: its names, each with the option that needs it.
 
         `run_form` is the output schema of the run itself, or None.
         """

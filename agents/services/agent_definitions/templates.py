@@ -39,8 +39,9 @@ def create_from_template(
 ) -> Agent:
     """Create an agent of `by` from a template. An empty `name` means the template's own.
 
-    An empty slug is derived from the name, with a number if another agent has it. Raises
-    `NotFound`, `NotAllowed` and `InvalidAgentFile`.
+    An empty slug is derived from the name, with a number if another agent has it. The caller checks
+    that no agent has a given slug: that agent would be changed. Raises `NotFound`, `NotAllowed` and
+    `InvalidAgentFile`.
     """
     found = template_named(template)
     name = name.strip() or found.name
