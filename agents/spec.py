@@ -275,7 +275,7 @@ class ApprovalOptions(AgentOptions):
     )
     approval_rules: Annotated[
         tuple[PolicyRule, ...],
-        FormHelp("The first rule that fits a call decides. If none fits, interrupt_on does."),
+        FormHelp("The first rule that fits a call decides. If none fits, “Interrupt on” does."),
     ] = Field(
         default=(),
         description="Rules. The first that matches a call decides. If none matches, interrupt_on "

@@ -116,6 +116,9 @@ def _one_file(request: PersonRequest, agent: Agent, path: str) -> dict[str, Any]
             approvals_for(request.user).filter(pk__in=approval_ids).values_list("pk", flat=True)
         ),
         "latest": revisions[0].number if revisions else 0,
+        "previous": revisions[1].number
+        if len(revisions) > 1 and not revisions[1].is_purged
+        else None,
         "may_purge": path.startswith(("knowledge/", f"{PERSONAL}/"))
         and any(not entry.is_purged for entry in revisions[1 if file else 0 :]),
     }
@@ -185,7 +188,10 @@ def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
             return "Deleted. Its history stays, and any state can be restored."
         case "restore":
             number = _number(form.get("revision", ""))
-            restored = restore_revision(agent, path, number, by=request.user, source=SOURCE)
+            seen = _number(form["base"]) if "base" in form else None
+            restored = restore_revision(
+                agent, path, number, by=request.user, base_revision=seen, source=SOURCE
+            )
             return f"Restored revision {number} as revision {restored}."
         case "purge":
             if form.get("sure") != "yes":

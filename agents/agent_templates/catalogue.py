@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,9 +25,16 @@ class AgentTemplate:
     data: dict[str, Any]
     """An agent's file, with the behaviour patterns in its prompt."""
 
-    def file(self, *, name: str, slug: str) -> str:
-        """Return the file of an agent of this name, as `vel agents import` accepts it."""
-        return write_document({**self.data, "name": name, "slug": slug})
+    def file(self, *, name: str, slug: str, ask_before: Collection[str] = ()) -> str:
+        """Return the file of an agent of this name, as `vel agents import` accepts it.
+
+        Calls of the tools in `ask_before` require approval.
+        """
+        data = {**self.data, "name": name, "slug": slug}
+        if ask_before:
+            asks = self.data.get("interrupt_on", {})
+            data["interrupt_on"] = {**asks, **dict.fromkeys(ask_before, True)}
+        return write_document(data)
 
 
 @lru_cache(maxsize=1)

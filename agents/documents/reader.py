@@ -11,10 +11,12 @@ import base64
 import binascii
 import logging
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
+from agents.documents.pdf_page import MOST_PAGES, PAGE_SIDE, PAGE_ZOOM, PdfPage, parse_page
 from agents.settings import DataSettings, UploadSettings
 from sandbox.cancellation import Cancellation
 from sandbox.errors import SandboxError
@@ -22,11 +24,21 @@ from sandbox.linux.bubblewrap import BubblewrapSandbox
 from sandbox.policy import Limits, SandboxPolicy
 from sandbox.result import ExecutionResult
 from sandbox.toolboxes.find import HeldToolbox, hold_toolbox
-from sandbox.toolboxes.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox
+from sandbox.toolboxes.toolbox import PYTHON_IN_IT, VARIABLES, Toolbox, ToolboxError
 
 logger = logging.getLogger(__name__)
 
-PACKAGES = ("pypdf", "mammoth", "markdownify", "openpyxl", "python-pptx", "striprtf", "pillow")
+PAGES_PACKAGE = "pypdfium2"
+PACKAGES = (
+    "pypdf",
+    "mammoth",
+    "markdownify",
+    "openpyxl",
+    "python-pptx",
+    "striprtf",
+    "pillow",
+    PAGES_PACKAGE,
+)
 """The packages of the toolbox: see docs/guides/uploads.md."""
 SECONDS = 30.0
 """Timeout for one file."""
@@ -62,6 +74,7 @@ _ENDINGS = {
     4: "it needs a password",
     5: "it contains no text; it may be a scan",
     6: "its unpacked content is larger than the limit for a file",
+    7: "it is damaged",
 }
 TOO_MUCH = "reading it took more time or memory than the limit for a file"
 FAILED = "it could not be read"
@@ -95,9 +108,12 @@ class DocumentReader:
         try:
             self._held = hold_toolbox(DataSettings.now().toolboxes, name)
             BubblewrapSandbox(self._policy(()))
+        except ToolboxError as error:
+            logger.warning("uploads are not read: %s", error)
+            self.problem = f"the toolbox {name!r} is missing on the server"
         except SandboxError as error:
             logger.warning("uploads are not read: %s", error)
-            self.problem = f"the toolbox {name!r} or the sandbox is missing on the server"
+            self.problem = "the server has no working sandbox, and Vel reads no file outside one"
 
     def markdown(self, reader: str, data: bytes, cancel: Cancellation) -> tuple[str, str]:
         """Return (the text, ""), or ("", the reason for the failure).
@@ -133,8 +149,34 @@ class DocumentReader:
         if self.problem:
             return self.problem
         told = _told_of_picture(SHOWN_SIDE, SHOWN_BYTES, SHOWN_PIXELS, "PNG")
-        policy = replace(self._policy(told), timeout=SHOWN_SECONDS, limits=_SHOWN_LIMITS)
-        return _decoded(self._run("picture.py", told, data, cancel, policy))
+        return _decoded(self._run("picture.py", told, data, cancel, self._shown_policy(told)))
+
+    def pdf_page(self, data: bytes, number: int, cancel: Cancellation) -> PdfPage | str:
+        """Return a page of a PDF, from 1, or the reason why the document cannot be read.
+
+        The program has read an untrusted file: let `agents.png` encode its picture again.
+        """
+        if self.problem:
+            return self.problem
+        assert self._held is not None
+        toolbox = self._held.toolbox
+        if PAGES_PACKAGE in lacking(toolbox):
+            return (
+                f"the toolbox {toolbox.name!r} on the server was built without {PAGES_PACKAGE} "
+                "(vel doctor shows the command that builds it again)"
+            )
+        told = {
+            "VEL_PAGE": number,
+            "VEL_PAGES": MOST_PAGES,
+            "VEL_SIDE": PAGE_SIDE,
+            "VEL_ZOOM": PAGE_ZOOM,
+            "VEL_BYTES": SHOWN_BYTES,
+        }
+        policy = self._shown_policy(_texts(told))
+        result = self._execute("pdf_page.py", data, cancel, policy)
+        if isinstance(result, str):
+            return result
+        return parse_page(result.stdout, _problem_of(result))
 
     def _run(
         self,
@@ -145,22 +187,24 @@ class DocumentReader:
         policy: SandboxPolicy | None = None,
     ) -> ExecutionResult | str:
         """Return the program's output, or a message for people."""
+        result = self._execute(program, data, cancel, policy or self._policy(told))
+        return result if isinstance(result, str) else _problem_of(result) or result
+
+    def _execute(
+        self, program: str, data: bytes, cancel: Cancellation, policy: SandboxPolicy
+    ) -> ExecutionResult | str:
+        """Return the result of the program, which can have failed, or a message for people."""
         try:
-            sandbox = BubblewrapSandbox(policy or self._policy(told))
+            sandbox = BubblewrapSandbox(policy)
             source = _source(program)
             execution = sandbox.start_python(source, stdin=data, marker=self._marker, cancel=cancel)
-            result = execution.wait()
+            return execution.wait()
         except SandboxError as error:
             logger.warning("an upload was not read: %s", error)
             return FAILED
-        if result.timed_out or result.truncated or result.exit_code >= 128:
-            return TOO_MUCH
-        if result.exit_code == 0:
-            return result
-        logger.info("an upload was not read: %s", result.stderr[-500:])
-        if "MemoryError" in result.stderr:
-            return TOO_MUCH
-        return _ENDINGS.get(result.exit_code, FAILED)
+
+    def _shown_policy(self, told: tuple[tuple[str, str], ...]) -> SandboxPolicy:
+        return replace(self._policy(told), timeout=SHOWN_SECONDS, limits=_SHOWN_LIMITS)
 
     def _policy(self, told: tuple[tuple[str, str], ...]) -> SandboxPolicy:
         assert self._held is not None
@@ -177,6 +221,12 @@ class DocumentReader:
         )
 
 
+def lacking(toolbox: Toolbox) -> list[str]:
+    """Return the packages for documents that the toolbox does not have."""
+    present = {name for name, _ in toolbox.distributions}
+    return [name for name in PACKAGES if name not in present]
+
+
 def raw_picture(data: bytes) -> Picture | None:
     """Return the picture unchanged if its header has a type and size that models accept."""
     found = picture_size(data) if len(data) <= PICTURE_BYTES else None
@@ -187,8 +237,23 @@ def raw_picture(data: bytes) -> Picture | None:
 
 def _told_of_picture(side: int, size: int, pixels: int, only: str) -> tuple[tuple[str, str], ...]:
     """Return the program's variables. `only` is the required format, or "" for the shortest."""
-    told = {"VEL_SIDE": side, "VEL_BYTES": size, "VEL_PIXELS": pixels, "VEL_ONLY": only}
+    return _texts({"VEL_SIDE": side, "VEL_BYTES": size, "VEL_PIXELS": pixels, "VEL_ONLY": only})
+
+
+def _texts(told: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(value)) for name, value in told.items())
+
+
+def _problem_of(result: ExecutionResult) -> str:
+    """Return why the program failed, for people, or ""."""
+    if result.timed_out or result.truncated or result.exit_code >= 128:
+        return TOO_MUCH
+    if result.exit_code == 0:
+        return ""
+    logger.info("an upload was not read: %s", result.stderr[-500:])
+    if "MemoryError" in result.stderr:
+        return TOO_MUCH
+    return _ENDINGS.get(result.exit_code, FAILED)
 
 
 def _decoded(result: ExecutionResult | str) -> bytes | str:

@@ -1,14 +1,20 @@
-"""Changes of a thread's title."""
+"""Titles of threads."""
 
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.text import Truncator
 
 from agents.kernel import row_hooks
 from agents.models import Thread
 from agents.services.errors import InvalidRequest
 
 MAX_TITLE = 200
+
+
+def first_words(message: str) -> str:
+    """Return the title that a thread gets from its first message."""
+    return Truncator(" ".join(message.split())).chars(80)
 
 
 @transaction.atomic

@@ -46,9 +46,10 @@ LIMITS = FileLimits(search_entries=2_000, search_seconds=1.0)
 def list_files(run: Run) -> dict[str, Any]:
     """Return the deliverables of the run's thread.
 
-    `files` is a list of at most `MAX_FILES` dictionaries, sorted by name: `name`, `size` in bytes,
-    `url` and `picture` (a URL). All of these except `name` can be None. `is_cut` is true if the
-    list is incomplete. `not_shown` is the reason why some pictures cannot be displayed, or "".
+    `files` is a list of at most `MAX_FILES` dictionaries, sorted by name: `name`, the whole `path`,
+    `size` in bytes, `url` and `picture` (a URL). All of these except `name` and `path` can be None.
+    `is_cut` is true if the list is incomplete. `not_shown` is the reason why some pictures cannot
+    be displayed, or "".
     """
     not_shown = ""
     backend, top = _backend_of(run)
@@ -70,7 +71,15 @@ def list_files(run: Run) -> dict[str, Any]:
                     picture = _url(run, path, "web:run-picture")
                 elif is_picture(path):
                     not_shown = why_not_shown()
-            files.append({"name": path, "size": size, "url": _url(run, path), "picture": picture})
+            files.append(
+                {
+                    "name": path,
+                    "path": entry.path,
+                    "size": size,
+                    "url": _url(run, path),
+                    "picture": picture,
+                }
+            )
     except FileError:
         pass  # no directory: the run has no deliverables
     files.sort(key=lambda file: str(file["name"]))

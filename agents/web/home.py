@@ -119,19 +119,27 @@ def show_home(
         for agent in agents_for(person)
     ]
     attention = attention_for(person)
+    runs = list(own_runs(person)[:RECENT_RUNS])
     context = {
         "attention": attention,
         "cards": cards_of(attention.requests, person, opened=False),
         "agents": agents,
         "asked": run_request,
+        "agent_selected": (run_request.agent if run_request else "") or _agent_of_last_run(runs),
         "problem": problem,
         "upload_limits": UploadSettings.now(),
         "has_demo": any(agent["slug"] == DEMO_SLUG for agent in agents),
         # An idempotency key: a form that is submitted twice starts one run.
         "key": new_id(),
-        "runs": own_runs(person)[:RECENT_RUNS],
+        "runs": runs,
     }
     return render(request, "web/home.html", context, status=status)
+
+
+def _agent_of_last_run(runs: list[Run]) -> str:
+    """Return the slug of the agent that the user selected last, or "" without recent runs."""
+    slugs = (run.thread.agent.slug for run in runs if run.source == "web")
+    return next((slug for slug in slugs if slug != BUILDER_SLUG), "")
 
 
 @page
@@ -153,7 +161,7 @@ CONVERSATIONS = 5
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_agent(request: PersonRequest) -> HttpResponse:
-    """Show the page. A POST has `template` and `name`, or a `message` for the agent builder."""
+    """Show the page. A POST has a `message` for the agent builder, or the form of a template."""
     if request.method != "POST":
         return render(request, "web/new_agent.html", _context(request))
     try:
@@ -175,8 +183,9 @@ def _from_template(request: PersonRequest) -> HttpResponse:
         name=request.POST.get("name", ""),
         by=request.user,
         known_tools=known_tool_names(),
+        ask_before=request.POST.get("ask_before", "").replace(",", " ").split(),
     )
-    messages.success(request, visible(f"{agent.name} is there: give it a first task."))
+    messages.success(request, visible(f"{agent.name} was created. Give it a first task."))
     return redirect(f"{reverse('web:home')}?agent={agent.slug}")
 
 
@@ -198,6 +207,8 @@ def _context(request: PersonRequest) -> dict[str, Any]:
     return {
         "templates": list(agent_templates().values()),
         "may_create": has_permission(request.user, "agents.add_agent"),
+        "may_ask": has_permission(request.user, "agents.configure_approval"),
+        "tools": sorted(known_tool_names()),
         "conversations": with_builder.order_by("-created_at")[:CONVERSATIONS],
         "asked": request.POST.get("message", ""),
         # An idempotency key: a form that is submitted twice starts one run.

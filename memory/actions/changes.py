@@ -121,14 +121,20 @@ def delete_file(
 
 @transaction.atomic
 def restore_revision(
-    agent: Agent, path: str, number: int, *, by: AbstractBaseUser, source: str
+    agent: Agent,
+    path: str,
+    number: int,
+    *,
+    by: AbstractBaseUser,
+    base_revision: int | None = None,
+    source: str,
 ) -> int:
     """Restore the file to revision `number` as a new revision, and return the new number.
 
     Restoring a deletion deletes the file. Raises the same errors as `write_file`, `NotFound` if
     there is no such revision, and `InvalidRequest` if the file has that content already.
     """
-    state = _current(agent, path, by, None)
+    state = _current(agent, path, by, base_revision)
     try:
         content = revision_content(agent.pk, path, number, by.pk)
     except NoSuchFile as problem:

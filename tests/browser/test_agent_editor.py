@@ -67,6 +67,7 @@ def test_each_section_fits_is_readable_and_obeys_the_policy(site: Site, new_page
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_rules_are_rehearsed_and_published_without_leaving_the_page(
     site: Site, new_page: NewPage
 ) -> None:
@@ -136,6 +137,7 @@ def test_a_draft_is_tried_without_publishing_it(site: Site, new_page: NewPage) -
     assert page.evaluate("window.refused") == []
 
 
+@pytest.mark.slow
 def test_a_schema_starts_from_an_example_and_is_checked(site: Site, new_page: NewPage) -> None:
     page = open_editor(site, new_page, "schemas", "form-of-answers")
     area, result = page.locator("#id_output_schema"), page.locator("#schema-result")
@@ -159,6 +161,7 @@ def test_a_schema_starts_from_an_example_and_is_checked(site: Site, new_page: Ne
     assert page.evaluate("window.refused") == []
 
 
+@pytest.mark.slow
 def test_names_of_tools_are_added_to_a_subagent(site: Site, new_page: NewPage) -> None:
     page = open_editor(site, new_page, "helpers", "subagents")
     page.get_by_role("button", name="Add subagent").click()

@@ -25,6 +25,7 @@ def waiting(site: Site, new_page: NewPage) -> tuple[Page, str, str]:
     return page, run, request
 
 
+@pytest.mark.slow
 def test_a_request_appears_with_all_that_it_asks(waiting: tuple[Page, str, str]) -> None:
     page, _, _ = waiting
     card = page.locator(".approval")
@@ -45,6 +46,7 @@ def test_approving(site: Site, waiting: tuple[Page, str, str]) -> None:
     assert (stored["decision"], stored["by"]) == ("approve", "olga")
 
 
+@pytest.mark.slow
 def test_editing_sends_exactly_the_typed_text(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.get_by_text("Edit…", exact=True).click()
@@ -87,6 +89,7 @@ def test_answering_instead(site: Site, waiting: tuple[Page, str, str]) -> None:
     assert site.do("approval", request=request)["reason"] == "It says hi"
 
 
+@pytest.mark.slow
 def test_requests_decided_by_others_leave_the_page(
     site: Site, new_page: NewPage, waiting: tuple[Page, str, str]
 ) -> None:
@@ -157,6 +160,7 @@ def test_an_undone_approval_is_never_sent(
     assert status_of(site, request) == "pending"
 
 
+@pytest.mark.slow
 def test_leaving_the_page_sends_the_decision(site: Site, waiting: tuple[Page, str, str]) -> None:
     page, _, request = waiting
     page.clock.install()
@@ -199,6 +203,7 @@ def test_the_keys_decide_on_the_page_of_a_run(site: Site, waiting: tuple[Page, s
     assert site.do("approval", request=request)["decision"] == "approve"
 
 
+@pytest.mark.slow
 def test_the_buttons_of_a_long_request_stay_at_the_thumb(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     site.do("ask", run=run, tool="send", tool_input={"text": "line\n" * 200})

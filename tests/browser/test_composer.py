@@ -93,6 +93,7 @@ def test_files_over_the_limit_are_marked_before_they_are_sent(
     expect(page.locator("#composer .attached .bad")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_an_at_sign_completes_the_name_of_a_file(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga", message="First")
     outputs = site.directory / "workspaces" / site.do("run", run=run)["thread"] / "outputs"
@@ -125,6 +126,7 @@ def test_an_at_sign_completes_the_name_of_a_file(site: Site, new_page: NewPage) 
     )
 
 
+@pytest.mark.slow
 def test_a_queued_message_is_shown_and_can_be_removed(site: Site, new_page: NewPage) -> None:
     run, page = opened(site, new_page, "queued")
     field = page.get_by_label("Follow-up message")
@@ -190,6 +192,7 @@ def test_an_edited_message_starts_a_new_conversation(site: Site, new_page: NewPa
     expect(page.locator("#thread li")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_the_forms_work_without_a_script(site: Site, new_page: NewPage) -> None:
     run = without_sandbox(site)
     page = new_page("olga", scripts=False)
@@ -229,6 +232,7 @@ def test_the_form_of_the_home_page_keeps_files_after_an_error(
     expect(page.get_by_role("list", name="Attached files").first).to_contain_text("a.csv")
 
 
+@pytest.mark.slow
 def test_the_next_message_can_have_another_model_of_the_agent(
     site: Site, new_page: NewPage
 ) -> None:
@@ -261,6 +265,7 @@ def test_the_next_message_can_have_another_model_of_the_agent(
     assert page.evaluate("window.pwned") is None
 
 
+@pytest.mark.slow
 def test_the_next_message_that_waits_is_sent_now(site: Site, new_page: NewPage) -> None:
     run, page = opened(site, new_page, "queued")
     field = page.get_by_label("Follow-up message")

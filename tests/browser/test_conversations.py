@@ -41,6 +41,7 @@ def test_archiving_can_be_undone_before_it_is_sent(listed: tuple[Page, Locator])
     expect(row).to_be_visible()
 
 
+@pytest.mark.slow
 def test_leaving_the_list_archives_the_conversation(listed: tuple[Page, Locator]) -> None:
     page, row = listed
     archive(row)
@@ -61,6 +62,7 @@ def test_a_refused_change_brings_the_conversation_back(listed: tuple[Page, Locat
     expect(row).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_list_beside_a_run_shows_a_new_title_as_text_without_a_reload(
     site: Site, new_page: NewPage
 ) -> None:

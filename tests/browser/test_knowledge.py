@@ -52,6 +52,7 @@ def test_a_file_is_looked_at_from_the_first_page_on(new_page: NewPage, path: str
     expect(page.locator("main").get_by_role("button")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_the_history_shows_each_change(new_page: NewPage, path: str) -> None:
     page = opened(new_page("olga"), path)
     page.get_by_role("link", name="Revision 2").click()

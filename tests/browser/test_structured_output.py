@@ -12,6 +12,7 @@ from tests.support.site import Site
 pytestmark = pytest.mark.chromium
 
 
+@pytest.mark.slow
 def test_the_value_and_its_problems_are_text_on_the_page(site: Site, new_page: NewPage) -> None:
     run = site.do("make_run", owner="olga")
     problems = [

@@ -168,6 +168,7 @@ def test_on_a_narrow_screen_nothing_is_wider_than_the_page(site: Site, new_page:
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.slow
 def test_the_history_shows_runs_of_people_and_no_subagents(site: Site, new_page: NewPage) -> None:
     run, (child,) = delegated(site, "Only below its parent")
     page = new_page("olga")

@@ -73,6 +73,7 @@ def test_three_calls_without_a_text_between_them_become_one_line(
     expect(group(page).get_by_text("false", exact=True).first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_group_is_open_while_a_call_in_it_waits(site: Site, new_page: NewPage) -> None:
     waiting = [*call(3, "execute")[:1], ("approval.requested", {"call_id": "c3", "kind": "tool"})]
     page = shown(site, new_page, [*reading(1, 2), *waiting, *said("Wait.")], "waiting")
@@ -89,6 +90,7 @@ def test_a_tool_with_a_hostile_name_is_counted_like_any_other(
     expect(group(page).locator("> summary")).to_have_text("Called constructor 3 times")
 
 
+@pytest.mark.slow
 def test_code_has_colours_keeps_its_text_and_shows_hidden_characters(
     site: Site, new_page: NewPage
 ) -> None:
@@ -102,6 +104,7 @@ def test_code_has_colours_keeps_its_text_and_shows_hidden_characters(
     expect(other.locator("b, .hljs-keyword")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_the_copy_button_copies_the_text_that_the_page_shows(site: Site, new_page: NewPage) -> None:
     page = shown(site, new_page, said(CODE), "completed")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -122,6 +125,7 @@ def test_a_command_has_the_colours_of_the_shell(site: Site, new_page: NewPage) -
     expect(page.locator("#transcript .hljs-string")).to_have_text('"hi"')
 
 
+@pytest.mark.slow
 def test_a_link_to_a_call_opens_it_and_scrolls_to_it(site: Site, new_page: NewPage) -> None:
     events = [*reading(*range(1, 30)), *said("Long. " * 3000)]
     page = shown(site, new_page, events, "completed", place="#call=c17")

@@ -201,7 +201,7 @@ def hostile_paths(other: str) -> list[str]:
     "spell",
     [
         pytest.param("encoded", marks=pytest.mark.both_databases),
-        "slashes",
+        pytest.param("slashes", marks=pytest.mark.slow),
         pytest.param("twice", marks=pytest.mark.slow),
     ],
 )

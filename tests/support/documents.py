@@ -38,7 +38,7 @@ _RELATIONS = (
 _MAKE = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import openpyxl, pptx
+import openpyxl, pptx, pypdf
 book = openpyxl.Workbook()
 book.active.title = "Prices"
 book.active.append(["thing", "a|b"])
@@ -60,6 +60,10 @@ small.save(sys.argv[2] + "/small.jpg", exif=exif)
 small.save(sys.argv[2] + "/small.webp")
 small.save(sys.argv[2] + "/lossless.webp", lossless=True)
 small.save(sys.argv[2] + "/small.gif")
+locked = pypdf.PdfWriter()
+locked.add_blank_page(200, 200)
+locked.encrypt("secret", algorithm="RC4-128")
+locked.write(sys.argv[2] + "/locked.pdf")
 """
 
 
@@ -78,7 +82,7 @@ def reading_documents(**vel: object) -> Iterator[Path]:
 
 @cache
 def samples() -> dict[str, bytes]:
-    """Return real files, made once a run with the toolbox: prices.xlsx, deck.pptx, pictures."""
+    """Return real files, made once a run with the toolbox: documents and pictures."""
     data = documents_data()
     directory = shared_directory() / "samples"
     with alone("samples"):

@@ -11,6 +11,7 @@ from django_q.models import OrmQ
 
 from agents.models import ProcessKind, ServerProcess
 from agents.selectors.metrics import ALIVE_SECONDS
+from tests.support.toolboxes import put_toolbox
 from tests.velproject.command import Vel
 from velproject.doctor import running
 
@@ -112,6 +113,15 @@ def test_a_missing_toolbox_for_documents_is_a_note(vel: Vel) -> None:
     _, found = findings(vel, VEL_DOCUMENTS_TOOLBOX="papers")
     assert found["toolbox papers"]["level"] == "note"
     assert "toolbox documents" not in found
+
+
+def test_a_toolbox_for_documents_with_missing_packages_is_a_note(vel: Vel) -> None:
+    put_toolbox(vel.data / "toolboxes", "documents", mark="pypdf")
+    _, found = findings(vel)
+    assert found["toolbox documents"]["level"] == "note"
+    assert "pypdfium2" in found["toolbox documents"]["detail"]
+    assert "without pypdf," not in found["toolbox documents"]["detail"]
+    assert found["toolbox documents"]["mend"].endswith(" --replace")
 
 
 @pytest.mark.slow

@@ -270,6 +270,7 @@ NOT_READ_HERE = {
     "web:run-picture": "the file is not a picture",
     "web:run-browse-file": "wants the path of a file",
     "web:run-browse-picture": "wants the path of a picture",
+    "web:run-browse-page": "wants the path of a PDF",
     "api:memory-file": "the file does not exist",
     "api:mcp-server": "needs the permission to configure MCP servers",
     "api:provider-key": "needs the permission to manage the keys of providers",

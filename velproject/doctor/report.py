@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 
 from agents.documents.reader import PACKAGES as DOCUMENT_PACKAGES
+from agents.documents.reader import lacking
 from agents.doors.database_schema import (
     is_development_database,
     missing_migrations,
@@ -188,6 +189,15 @@ def check_toolboxes() -> Iterator[Finding]:
         for problem in problems:
             # Each problem says how to repair it: in most cases, build the toolbox again.
             yield Finding(f"toolbox {name}", Level.BROKEN, problem)
-        if not problems:
+        if problems:
+            continue
+        if name == documents and (missing := lacking(toolbox)):
+            yield Finding(
+                f"toolbox {name}",
+                Level.NOTE,
+                f"without {', '.join(missing)}: some documents are not shown or converted",
+                f"vel toolbox create {name} {' '.join(DOCUMENT_PACKAGES)} --replace",
+            )
+        else:
             detail = f"{', '.join(toolbox.packages)} for Python {toolbox.python}"
             yield Finding(f"toolbox {name}", Level.OK, f"{detail}, {toolbox.size / 1e6:.0f} MB")

@@ -23,6 +23,7 @@ from agents.models import Message, MessageRole, Run, RunClock, Upload
 from agents.models.run import wait_reasons
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import with_child_count
+from agents.selectors.held import is_held
 from agents.selectors.starters import listed_started_by, starters, with_trigger_name
 from agents.services.agent_definitions.actions import SCRIPTED
 from agents.states import RunStatus
@@ -116,6 +117,7 @@ class RunShape(serializers.Serializer[Run]):
     scripted = serializers.SerializerMethodField()
     status = serializers.ChoiceField(choices=RunStatus.choices)
     wait_reason = serializers.ChoiceField(choices=wait_reasons())
+    held = serializers.SerializerMethodField()
     waiting_for_space = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField(format="iso-8601", default_timezone=datetime.UTC)
     started_at = serializers.DateTimeField(
@@ -140,6 +142,10 @@ class RunShape(serializers.Serializer[Run]):
     def get_started_by(self, run: Run) -> StartedByShape:
         """Return what started the run. All users who can see the run can see the trigger's name."""
         return listed_started_by(run)  # type: ignore[return-value]  # as that shape shows it
+
+    def get_held(self, run: Run) -> bool:
+        """Whether the run came from a backup and waits for a person who resumes or cancels it."""
+        return is_held(run)
 
     def get_waiting_for_space(self, run: Run) -> str | None:
         """Return a message while the run waits for disk space, otherwise null."""

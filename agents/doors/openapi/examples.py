@@ -54,6 +54,7 @@ _BY_NAME: dict[str, tuple[Any, ...]] = {
     "note": ("",),
     "status": ("completed", "pending", 200),
     "wait_reason": ("",),
+    "held": (False,),
     "waiting_for_space": (None,),
     "finish_reason": ("end_turn",),
     "allowed_decisions": (["approve", "edit", "reject", "respond"],),

@@ -26,6 +26,7 @@ from agents.features.budgets.actions import delete_budget, save_budget
 from agents.features.budgets.models import OF_NOBODY, Allowance, Budget
 from agents.features.budgets.scope import window_name
 from agents.hidden_text import visible
+from agents.models import Agent
 from agents.providers.prices import dollars
 from agents.selectors.usage import usage_by_day, zone_of
 from agents.services.errors import NotFound
@@ -87,6 +88,17 @@ class BudgetAdmin(admin.ModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Budget | None = None) -> Any:
         found = list(super().get_fieldsets(request, obj))
         return found[:1] if obj is None else found
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Also accept names: `?agent_slug=` and `?user_name=`, as pages of usage know them."""
+        initial: dict[str, Any] = dict(super().get_changeform_initial_data(request))
+        slug, name = (initial.pop(key, "").replace("\0", "") for key in ("agent_slug", "user_name"))
+        user = get_user_model()
+        if agent := Agent.objects.filter(slug=slug).first():
+            initial["agent"] = agent.pk
+        if found := user._default_manager.filter(**{user.USERNAME_FIELD: name}).first():
+            initial["user"] = found.pk
+        return initial
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         try:

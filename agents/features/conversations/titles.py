@@ -18,6 +18,7 @@ from agents.features.conversations.models import ConversationTitle
 from agents.models import Message, MessageRole, Run, Thread
 from agents.providers.base import Reply
 from agents.services.outside_calls import OutsideCall, release_call, settle_call
+from agents.services.threads import first_words
 
 logger = logging.getLogger(__name__)
 
@@ -61,13 +62,24 @@ def take_title() -> TitleTask | None:
         runs = Run.objects.select_related("thread", "agent_version__agent")
         number = first.run_number or 0  # a title that is due has a run
         run = runs.filter(thread=first.pk, number=number).first()
-        if run is None:
+        if run is None or not _has_first_words(run.thread):
             mine.update(due_at=None)
         elif first.tries >= MAX_TRIES:
             if mine.update(due_at=None):
                 logger.warning("the title of thread %s was given up: a worker died", first.pk)
         elif mine.update(tries=first.tries + 1, due_at=until):
             return TitleTask(run, first.tries + 1, run.thread.title, until)
+
+
+def _has_first_words(thread: Thread) -> bool:
+    """Return whether nobody has changed the title.
+
+    Before these rows existed, a new title of a person left no row. During a rolling restart, the
+    processes of that version still write none.
+    """
+    messages = Message.objects.filter(run__thread=thread, turn=0, role=MessageRole.USER)
+    opening = messages.order_by("run__number", "position").first()
+    return opening is not None and thread.title == first_words(opening.text)
 
 
 def texts_of(task: TitleTask) -> tuple[str, str]:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from io import BufferedIOBase
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
+from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
+from agents.documents.pdf_page import MOST_PAGES, PAGE_SIDE, PdfPage
 from agents.doors.downloads import attached_file
 from agents.doors.web.pages import PersonRequest, page
 from agents.doors.web.run_panels import RunPanel
 from agents.features.file_browser.archive import zip_of
+from agents.features.file_browser.pdf_pages import CHANGED, Busy, digest_of, kept_page, page_of
 from agents.features.file_browser.previews import Preview, preview_of, sorted_rows
 from agents.features.file_browser.tree import tree_of
 from agents.models import Run
@@ -23,14 +30,22 @@ from agents.selectors.visible import runs_for
 from agents.services.errors import ServiceError
 from agents.services.files.thread_files import has_workspace, readable_files
 from agents.services.open_connections import NoRoom, TooManyConnections, take_place
-from agents.web.files import encoded_picture, sent_file
+from agents.web.files import HEADERS, encoded_picture, sent_file
 from sandbox.backends import FileBackend
 from sandbox.backends.protocol import OpenedFile
 from sandbox.errors import FileError
 from sandbox.paths import SANDBOX_ROOT
 
-RUN_PANELS = [RunPanel(template="vel_file_browser/run_panel.html")]
+RUN_PANELS = [
+    RunPanel(template="vel_file_browser/run_panel.html", script="vel_file_browser/panel.js")
+]
 LONGEST = 4_000
+PAGES_AT_ONCE = 10
+"""Pages of a PDF on a page, and how many more its link adds."""
+RETRY = {"Retry-After": "3"}
+KEPT_BY_BROWSERS = "private, no-cache"
+"""The browser asks before each use. So nobody sees a page of a file that was erased, or after
+signing out; an unchanged page costs no rendering."""
 
 
 @page
@@ -63,6 +78,50 @@ def picture(request: PersonRequest, run_id: str) -> HttpResponse:
     run = _own_run(request, run_id)
     backend, _ = _files_of(run)
     return encoded_picture(run, _opened(backend, _path(request)))
+
+
+# Not `page`, which forbids the browser to keep anything.
+@transaction.non_atomic_requests
+@login_required
+@require_safe
+def pdf_page(request: PersonRequest, run_id: str) -> HttpResponse:
+    """Send a page of the PDF `?path=` as a picture: `?number=`, by default the first.
+
+    With `?digest=`, the file must still be the one with this digest.
+    """
+    run = _own_run(request, run_id)
+    backend, _ = _files_of(run)
+    chosen = _path(request)
+    number = _number(request, "number", 1)
+    with _opened(backend, chosen).stream as stream:
+        if not _is_pdf(chosen):
+            raise Http404("It is no PDF.")
+        digest = digest_of(stream)
+        if request.GET.get("digest", digest) != digest:
+            return _refused(CHANGED)
+        headers = {**HEADERS, "Cache-Control": KEPT_BY_BROWSERS}
+        tag = f'"{digest}-{number}-{PAGE_SIDE}"'
+        unchanged = get_conditional_response(request, etag=tag)
+        if unchanged is not None:
+            for name, value in headers.items():
+                unchanged.headers[name] = value
+            return unchanged
+        try:
+            found = page_of(run.thread, request.user.pk, stream, digest, number)
+        except Busy as busy:
+            return _refused(str(busy), busy.status, RETRY)
+    result = found if isinstance(found, str) else found.picture
+    if isinstance(result, str):
+        return _refused(result)
+    return HttpResponse(result, content_type="image/png", headers={**headers, "ETag": tag})
+
+
+def _refused(
+    reason: str, status: int = 404, headers: Mapping[str, str] | None = None
+) -> HttpResponse:
+    return HttpResponse(
+        reason, status=status, content_type="text/plain; charset=utf-8", headers=headers
+    )
 
 
 @page
@@ -121,12 +180,65 @@ def _preview(request: PersonRequest, run: Run, backend: FileBackend, chosen: str
         opened = backend.open_file(backend.resolve(chosen))
     except FileError as error:
         return {"preview": Preview("none", note=str(error)), "size": None}
+    as_text = request.GET.get("as") == "text"
+    if _is_pdf(chosen) and not as_text:
+        with opened.stream as stream:
+            return {"size": opened.stat.size} | _pdf_preview(request, run, stream)
     found = preview_of(chosen, opened, run.thread)
     opened.stream.close()
-    shown = {"preview": found, "size": opened.stat.size}
+    shown = {"preview": found, "size": opened.stat.size, "is_pdf": _is_pdf(chosen)}
     if found.table is not None:
         shown |= _sorted(request, found)
     return shown
+
+
+def _pdf_preview(request: PersonRequest, run: Run, stream: BufferedIOBase) -> dict[str, Any]:
+    """Return the first pages of a PDF, without their pictures. Renders only the first one."""
+    digest = digest_of(stream)
+    try:
+        first = page_of(run.thread, request.user.pk, stream, digest, 1)
+    except Busy as busy:
+        return {"preview": Preview("pages", note=str(busy)), "is_pdf": True}
+    if isinstance(first, str):
+        note = f"The pages of the document cannot be shown: {first}."
+        return {"preview": Preview("pages", note=note), "is_pdf": True}
+    shown = min(first.count, MOST_PAGES, _number(request, "pages", PAGES_AT_ONCE))
+    fields = {"path": _path(request), "digest": digest}
+    pages = []
+    for number, (width, height) in enumerate(first.sizes[:shown], start=1):
+        kept = first if number == 1 else kept_page(run.thread.pk, digest, number)
+        known = kept.picture if isinstance(kept, PdfPage) else kept
+        pages.append(
+            {
+                "number": number,
+                "width": width,
+                "height": height,
+                "query": urlencode({**fields, "number": number}),
+                "problem": known if isinstance(known, str) else "",
+            }
+        )
+    more = min(first.count, MOST_PAGES, shown + PAGES_AT_ONCE)
+    return {
+        "preview": Preview("pages"),
+        "is_pdf": True,
+        "pages": pages,
+        "count": first.count,
+        "next": shown + 1,
+        "more": urlencode({"path": _path(request), "pages": more}) if more > shown else "",
+        "left_out": first.count - MOST_PAGES if more == shown < first.count else 0,
+        "most_pages": MOST_PAGES,
+    }
+
+
+def _is_pdf(path: str) -> bool:
+    return path.lower().endswith(".pdf")
+
+
+def _number(request: PersonRequest, name: str, default: int) -> int:
+    """Return a whole number above 0 from the query, or `default`."""
+    text = request.GET.get(name, "")
+    is_number = text.isascii() and text.isdecimal() and len(text) < 8
+    return (int(text) if is_number else 0) or default
 
 
 def _sorted(request: PersonRequest, found: Preview) -> dict[str, Any]:
@@ -161,5 +273,6 @@ urlpatterns = [
     path("runs/<slug:run_id>/browse/", browse, name="run-browse"),
     path("runs/<slug:run_id>/browse/file/", download, name="run-browse-file"),
     path("runs/<slug:run_id>/browse/picture/", picture, name="run-browse-picture"),
+    path("runs/<slug:run_id>/browse/page/", pdf_page, name="run-browse-page"),
     path("runs/<slug:run_id>/browse/zip/", archive, name="run-browse-zip"),
 ]

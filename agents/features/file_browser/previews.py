@@ -15,7 +15,7 @@ from agents.services.files.shown_pictures import is_picture, is_shown, why_not_s
 from agents.web.markdown import markdown_tree
 from sandbox.backends.protocol import OpenedFile
 
-Kind = Literal["text", "table", "markdown", "picture", "none"]
+Kind = Literal["text", "table", "markdown", "picture", "pages", "none"]
 
 TEXT_BYTES = 256_000
 """Longer texts are cut."""

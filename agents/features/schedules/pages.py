@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 from agents.disk_space import is_short, shortage
 from agents.doors.web.navigation import MENU, NavigationEntry
 from agents.doors.web.pages import PersonRequest, page
+from agents.doors.web.run_panels import RunPanel
 from agents.features.schedules.actions import (
     delete_schedule,
     enable_schedule,
@@ -26,19 +27,26 @@ from agents.features.schedules.models import Overlap, Schedule
 from agents.features.schedules.queries import schedules_for
 from agents.features.schedules.times import LONGEST, SHORTEST
 from agents.hidden_text import visible
-from agents.models import ThreadPolicy
+from agents.models import MessageRole, ThreadPolicy
+from agents.selectors.attention import own_runs
 from agents.selectors.visible import agents_for
 from agents.services.errors import InvalidRequest, ServiceError
 from agents.services.runs.trigger_rights import MESSAGE_CHARACTERS, find_agent
 from agents.services.tokens import NAME_CHARACTERS
 
 SHOWN_FIRINGS = 30
+EACH_MORNING = "0 8 * * mon-fri"
+"""The times that the form suggests for a run."""
+RUN_PANELS = [RunPanel(template="vel_schedules/run_panel.html")]
 
 
 @page
 @require_http_methods(["GET", "HEAD", "POST"])
 def schedules(request: PersonRequest) -> HttpResponse:
-    """List the schedules with a form for a new one. A POST creates it."""
+    """List the schedules with a form for a new one. A POST creates it.
+
+    `?run=` fills in the agent and the message of one of the user's runs.
+    """
     if request.method != "POST":
         return render(request, "vel_schedules/schedules.html", _list(request))
     try:
@@ -139,7 +147,23 @@ def _moment(text: str) -> datetime | None:
 
 def _list(request: PersonRequest) -> dict[str, Any]:
     rows = schedules_for(request.user).select_related("agent")
-    return {"schedules": rows, **_form(request), "given": {"time_zone": settings.TIME_ZONE}}
+    given = {"time_zone": settings.TIME_ZONE, **_of_run(request)}
+    return {"schedules": rows, **_form(request), "given": given}
+
+
+def _of_run(request: PersonRequest) -> dict[str, str]:
+    """Return the fields that repeat the run `?run=`, or none without such a run of the user."""
+    run = own_runs(request.user).filter(pk=request.GET.get("run", "").replace("\0", "")).first()
+    if run is None:
+        return {}
+    first = run.messages.filter(turn=0, role=MessageRole.USER).first()
+    return {
+        "run": run.pk,
+        "name": run.thread.title[:NAME_CHARACTERS],
+        "agent": run.thread.agent.slug,
+        "message": first.text if first else "",
+        "cron": EACH_MORNING,
+    }
 
 
 def _one(request: PersonRequest, found: Schedule) -> dict[str, Any]:

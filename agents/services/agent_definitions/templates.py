@@ -36,16 +36,18 @@ def create_from_template(
     by: AbstractBaseUser,
     known_tools: Collection[str],
     slug: str = "",
+    ask_before: Collection[str] = (),
 ) -> Agent:
     """Create an agent of `by` from a template. An empty `name` means the template's own.
 
     An empty slug is derived from the name, with a number if another agent has it. The caller checks
-    that no agent has a given slug: that agent would be changed. Raises `NotFound`, `NotAllowed` and
+    that no agent has a given slug: that agent would be changed. Calls of tools in `ask_before`
+    require approval; `by` needs the permission to set this. Raises `NotFound`, `NotAllowed` and
     `InvalidAgentFile`.
     """
     found = template_named(template)
     name = name.strip() or found.name
-    text = found.file(name=name, slug=slug or free_slug(name))
+    text = found.file(name=name, slug=slug or free_slug(name), ask_before=ask_before)
     return carry_out_import(text, by=by, known_tools=known_tools)[0]
 
 

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.db import connection, models, transaction
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models import CASCADE, SET_NULL, Q, QuerySet
 from django.utils import timezone
 from django_q.tasks import async_task
@@ -249,9 +249,9 @@ def finish_erasures(stop: Callable[[], bool] = lambda: False) -> Removed:
     """Remove files and rows of marked threads and their subagents. Call it again after a crash.
 
     With several hosts, threads that belong to another host are left to it for `OTHER_HOST_HOURS`.
-    `stop` is called between transactions, and ends the work if it returns true. If files cannot be
-    removed, this is logged: the thread stays hidden, and the next call tries again. Returns the
-    numbers of rows by model.
+    `stop` is called between transactions, and ends the work if it returns true. If files or rows
+    cannot be removed, this is logged: the thread stays hidden, and the next call tries again.
+    Returns the numbers of rows by model.
     """
     # Subagents' threads are removed with their first thread.
     marked = Thread.every.filter(erased_at__isnull=False, root=None).order_by("pk")
@@ -264,9 +264,25 @@ def finish_erasures(stop: Callable[[], bool] = lambda: False) -> Removed:
         if not batch:
             break
         after = batch[-1]
-        removed += erase_rows([key for key in batch if _files_are_gone(key)], stop)
+        removed += _erase_if_possible([key for key in batch if _files_are_gone(key)], stop)
     empty_log()
     return removed
+
+
+def _erase_if_possible(threads: Sequence[str], stop: Callable[[], bool]) -> Removed:
+    """Delete the rows of these threads, also if those of one of them cannot be deleted."""
+    try:
+        return erase_rows(threads, stop)
+    except IntegrityError as error:
+        if len(threads) == 1:
+            logger.warning(
+                "rows of thread %s cannot be erased, because a table that this process does not "
+                "know refers to them. It belongs to a newer version, or to a removed feature: %s",
+                threads[0],
+                error,
+            )
+            return Removed()
+    return sum((_erase_if_possible([key], stop) for key in threads), Removed())
 
 
 def _files_are_gone(thread_id: str) -> bool:

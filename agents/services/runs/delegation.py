@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.text import Truncator
-
 from agents.events.append import EventDraft, append_events, dump
 from agents.events.catalogue.subagents import SubagentFinished, SubagentStarted
 from agents.events.preview import preview
@@ -21,6 +19,7 @@ from agents.models import Message, MessageRole, Run, RunClock, Thread, ToolCall
 from agents.models.message import AGENT
 from agents.services.errors import InvalidRequest
 from agents.services.runs.wake import enqueue_run, wake_run
+from agents.services.threads import first_words
 from agents.states import (
     ACTIVE_RUNS,
     ENDED_RUNS,
@@ -95,7 +94,7 @@ def _start_child(parent: Run, call: ToolCall, order: ChildOrder, *, may_begin: b
         agent_id=above.agent_id,
         owner_id=above.owner_id,
         root_id=above.root_id or above.pk,
-        title=Truncator(" ".join(order.message.split())).chars(80),
+        title=first_words(order.message),
         host=above.host,
         workspace_path=above.workspace_path,
         workspace_rules=above.workspace_rules,

@@ -10,7 +10,6 @@ from typing import Any
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.db.models import Max
-from django.utils.text import Truncator
 
 from agents.events.append import dump
 from agents.kernel import row_hooks
@@ -43,6 +42,7 @@ from agents.services.placement import home_of_new, take_home
 from agents.services.runs.model_choice import spec_with
 from agents.services.runs.session_files import check_sandbox, check_working_directory, file_rules
 from agents.services.runs.wake import enqueue_run
+from agents.services.threads import first_words
 from agents.settings import MessageSettings
 from agents.states import (
     ACTIVE_RUNS,
@@ -324,7 +324,7 @@ def _new_thread(request: RunRequest, agent: Agent, owner: AbstractBaseUser) -> T
         agent=agent,
         owner_id=owner.pk,
         key=request.key or None,
-        title=Truncator(" ".join(request.message.split())).chars(80),
+        title=first_words(request.message),
         host=home_of_new(request.executor, request.workspace_path),
         workspace_path=request.workspace_path,
         workspace_rules=_stored_rules(rules),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.test import Client
 
 from agents.agent_templates.catalogue import agent_templates, builder_prompt
 from agents.middleware.registry import build_toolset, known_tool_names
@@ -50,6 +51,23 @@ def test_the_scanner_finds_no_attack_in_templates(name: str) -> None:
     file = template.file(name=template.name, slug=template.slug)
     texts = {"prompt": template.data["system_prompt"], "about": template.description, "file": file}
     assert findings_in({**texts, "builder": builder_prompt()}) == []
+
+
+@pytest.mark.django_db
+def test_tools_that_require_approval_need_the_permission_and_a_known_name() -> None:
+    ada = may_add()
+    client = Client()
+    client.force_login(ada)
+    form = {"action": "template", "template": "report-writer", "name": "Writer"}
+    asking = {**form, "ask_before": "write_file, execute"}
+    assert "Tools that require approval" not in client.get("/agents/new/").content.decode()
+    assert client.post("/agents/new/", asking).status_code == 400
+    ada.user_permissions.add(Permission.objects.get(codename="configure_approval"))
+    assert client.post("/agents/new/", {**form, "ask_before": "write_files"}).status_code == 400
+    assert not Agent.objects.exists()
+    assert client.post("/agents/new/", asking)["Location"] == "/?agent=writer"
+    spec = build_spec(Agent.objects.get())
+    assert set(spec.interrupt_on) == {"write_file", "execute"}
 
 
 def test_the_builder_names_registered_tools() -> None:

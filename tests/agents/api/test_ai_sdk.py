@@ -84,6 +84,7 @@ def tool_part(message: dict[str, Any]) -> dict[str, Any]:
     return part
 
 
+@pytest.mark.slow
 def test_text_and_tools_are_streamed_and_loaded_again(played: dict[str, Found]) -> None:
     found = played["talk"]
 

@@ -107,6 +107,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         site.close()
 
 
+@pytest.mark.slow
 def test_it_starts_a_run_reads_its_events_and_decides(client: Path, site: Site) -> None:
     token = site.do("make_token", user="olga", scopes=["read", "run", "approve"])
     used = subprocess.run(

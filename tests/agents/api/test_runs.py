@@ -49,6 +49,7 @@ def test_a_message_becomes_a_queued_run() -> None:
         "scripted": True,
         "status": "queued",
         "wait_reason": "",
+        "held": False,
         "waiting_for_space": None,
         "started_at": None,
         "ended_at": None,

@@ -176,6 +176,7 @@ def test_runs_of_a_removed_kind_of_triggers_stay(vel: Vel) -> None:
     assert looked == ["0 [None] 0 [] []", "0"]
 
 
+@pytest.mark.slow
 def test_features_are_listed_with_their_rows(vel: Vel) -> None:
     listed = vel("features", "list")
     rows = dict(line.split()[:2] for line in listed.stdout.splitlines())

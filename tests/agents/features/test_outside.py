@@ -57,6 +57,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_its_tool_runs_with_the_options_of_the_agent(found: dict[str, Any]) -> None:
     assert found["status"] == "completed"
     assert json.loads(found["result"]) == "Meat in a ti"

@@ -51,6 +51,21 @@ def test_running_again_starts_with_the_same_message(run: str, sign_in: SignIn) -
     assert sign_in("peter").get("/?again=%00&agent=%00").status_code == 200
 
 
+def test_the_form_has_the_agent_of_the_last_run_that_was_started_here(sign_in: SignIn) -> None:
+    olga = sign_in("olga")
+    site_writer.make_run("olga")
+    site_writer.make_agent("aardvark", model="echo")
+    site_writer.make_agent("zebra", model="echo")
+    selected = '<option value="{}" selected>'
+    assert selected.format("assistant") not in olga.get("/").content.decode()
+    olga.post("/", {"agent": "zebra", "message": "Run"})
+    site_writer.make_run("olga")  # through the REST API
+    assert selected.format("zebra") in olga.get("/").content.decode()
+    asked = olga.get("/?agent=aardvark").content.decode()
+    assert selected.format("aardvark") in asked
+    assert selected.format("zebra") not in asked
+
+
 def test_the_history_is_searched_in_own_messages(sign_in: SignIn) -> None:
     olga = sign_in("olga")
     sign_in("peter")

@@ -10,10 +10,12 @@ from django.test import Client
 
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.schedules.models import Schedule
+from agents.models import Run
 from tests.agents.api.rows import make_agent, make_user
 from tests.agents.features.inbound_webhooks.rows import make_inbound_webhook
 from tests.agents.features.schedules.rows import make_schedule
 from tests.agents.web.test_triggers import HOOK, SCHEDULE
+from tests.support import site_writer
 
 pytestmark = pytest.mark.django_db
 GIVEN = "a secret that the sender gave"
@@ -51,6 +53,20 @@ def test_the_lists_are_of_ones_own_and_of_agents_that_one_may_use():
         problem = hidden.context["problem"]
         assert problem.replace("secretive", "nonsense1") == none.context["problem"]
     assert (Schedule.objects.count(), InboundWebhook.objects.count()) == before
+
+
+def test_a_run_of_ones_own_fills_in_the_form_of_a_new_schedule():
+    ada, eve = make_user("ada"), make_user("eve")
+    run = site_writer.make_run("ada", "Look for <b>rain</b>\u202e")
+    Run.objects.get(pk=run).thread.__class__.objects.update(title="Rain")
+    page = signed_in(ada).get(f"/schedules/?run={run}").content.decode()
+    assert 'name="name" required maxlength="100" value="Rain"' in page
+    assert "Look for &lt;b&gt;rain&lt;/b&gt;⟨U+202E⟩</textarea>" in page
+    assert f'href="/runs/{run}/"' in page
+    foreign = signed_in(eve).get(f"/schedules/?run={run}").content.decode()
+    assert "rain" not in foreign
+    assert f"/runs/{run}/" not in foreign
+    assert signed_in(eve).get("/schedules/?run=%00").status_code == 200
 
 
 def test_a_refused_form_keeps_the_typed_text_and_changes_nothing():

@@ -107,6 +107,7 @@ def test_the_public_suite_passes_except_for_failures_of_deepagents_itself(
     assert len(outcome.passed) >= 79
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES)
 def test_inside(outcome: Outcome, module: str) -> None:
     outcome = outcome.of(module)

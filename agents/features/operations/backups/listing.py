@@ -14,7 +14,8 @@ from agents.features.operations.backups.repository import Repository
 class Listed:
     """A backup. `problem` says why it cannot be used, or that its signature is unknown.
 
-    `bytes` is the size of its contents, not compressed.
+    `bytes` is the size of its contents, not compressed. A backup whose signature is unknown is not
+    parsed, and has only `has_keys`.
     """
 
     name: str
@@ -34,7 +35,11 @@ def list_backups(repository: Repository) -> Iterator[Listed]:
     for name in reversed(repository.names()):
         try:
             unread = repository.manifest(name)
-            is_signed = unread.is_signed_with(secrets)
+            if not unread.is_signed_with(secrets):
+                problem = "not signed with the key of this installation"
+                has_keys = unread.keys() is not None
+                yield Listed(name, has_keys=has_keys, problem=problem)
+                continue
             found = unread.accept()
         except BackupRefused as refused:
             yield Listed(name, problem=str(refused))
@@ -47,6 +52,5 @@ def list_backups(repository: Repository) -> Iterator[Listed]:
             len(found.files),
             found.file_bytes + found.database.size,
             found.keys is not None,
-            is_signed,
-            "" if is_signed else "not signed with the key of this installation",
+            True,
         )

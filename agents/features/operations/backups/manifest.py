@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from agents.features.operations.backups.errors import BackupRefused
 FORMAT = 1
 """The version of the format. A change that older versions of Vel cannot read raises it."""
 MOST_BYTES = 512 * 1024**2
-"""The limit of a manifest. One with a million files has about 250 MB."""
+"""The limit of a manifest, which is read as a whole. One with a million files has 250 MB."""
 MOST_DEPTH = 200
 """The limit of directories above a file. Deeper files are not backed up."""
 AREAS = ("workspaces", "snapshots", "archives", "set-aside")
@@ -34,6 +34,20 @@ NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _LABEL = b"vel: backups, version 1"
 _SIGNATURE = "signature"
+
+# Parts of the canonical form, whose members are in the order of their names.
+_FORMAT = re.compile(rb',"format":([0-9]{1,9}),')
+_KEY_ID = re.compile(rb',"key_id":"([0-9a-f]{16})",')
+_KEYS = re.compile(
+    rb',"keys":\{"ciphertext":"(?P<ciphertext>[A-Za-z0-9+/=]{0,1000000})",'
+    rb'"nonce":"(?P<nonce>[A-Za-z0-9+/=]{0,99})","salt":"(?P<salt>[A-Za-z0-9+/=]{0,99})"\},'
+)
+_SHA256 = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+_END = re.compile(
+    rb',"name":"(?P<name>[0-9TZa-f-]+)",(?P<member>"signature":"(?P<signature>[0-9a-f]{64})",)'
+    rb'"skipped":\{[^{}]*\},"vel":"[^"]*"\}\Z'
+)
+_LONGEST_END = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +127,11 @@ class Manifest:
     def file_bytes(self) -> int:
         return sum(each.size for each in self.files)
 
-    def digests(self) -> set[str]:
-        """Return the names of all objects of this backup."""
-        return {self.database.sha256, *(each.sha256 for each in self.files)}
-
     def signed(self, secret: str) -> bytes:
         """Return the signed manifest as bytes."""
         key = signing_key(secret)
         body = {**asdict(self), "key_id": key_id(key)}
-        return canonical({**body, _SIGNATURE: _signature(key, body)})
+        return canonical({**body, _SIGNATURE: _signature(key, canonical(body))})
 
 
 def signing_key(secret: str) -> bytes:
@@ -144,54 +154,56 @@ def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def _signature(key: bytes, body: dict[str, Any]) -> str:
-    return hmac.new(key, canonical(body), hashlib.sha256).hexdigest()
+def _signature(key: bytes, *parts: bytes | memoryview) -> str:
+    made = hmac.new(key, digestmod=hashlib.sha256)
+    for part in parts:
+        made.update(part)
+    return made.hexdigest()
 
 
 class UnreadManifest:
-    """The bytes of a manifest that was not checked yet."""
+    """The bytes of a manifest that was not checked yet.
+
+    Anybody who can write to the place may have made them. JSON can need thirty times its size in
+    memory, so the signature is checked over the bytes, and only `accept` parses them.
+    """
 
     def __init__(self, name: str, data: bytes) -> None:
-        """Parse the JSON. Raises `BackupRefused` for other data, and for newer formats."""
+        """Find the signature. Raises `BackupRefused` for other data, and for newer formats."""
         self.name = name
-        try:
-            body = json.loads(data)
-            if not isinstance(body, dict):
-                raise ValueError
-        except (ValueError, RecursionError):
+        self._data = data
+        head = _FORMAT.search(data)
+        if head is not None and int(head[1]) > FORMAT:
+            raise BackupRefused(
+                f"The backup {name} has the format {int(head[1])}, and this version of Vel reads "
+                f"up to {FORMAT}. Use the version of Vel that made it, or a later one."
+            )
+        end = _END.search(data, max(0, len(data) - _LONGEST_END))
+        if end is None:
             raise BackupRefused(
                 f"The manifest of {name} is damaged or incomplete. Use another backup."
-            ) from None
-        found = body.get("format")
-        if isinstance(found, int) and found > FORMAT:
-            raise BackupRefused(
-                f"The backup {name} has the format {found}, and this version of Vel reads up to "
-                f"{FORMAT}. Use the version of Vel that made it, or a later one."
             )
-        self._signature = body.pop(_SIGNATURE, None)
-        self._body: dict[str, Any] = body
+        self._end = end
+
+    @property
+    def has_other_name(self) -> bool:
+        """Whether it is stored under another name than the one in it."""
+        return self._end["name"] != self.name.encode()
 
     def keys(self) -> SealedKeys | None:
-        """Return the encrypted keys, or None. They are only believed if a passphrase opens them.
-
-        Raises:
-            BackupRefused: The field is invalid.
-        """
-        found = self._body.get("keys")
-        if found is None:
-            return None
-        try:
-            return _from(SealedKeys, found)
-        except (TypeError, ValueError):
-            raise _bad(self.name) from None
+        """Return the encrypted keys, or None. They are only believed if a passphrase opens them."""
+        found = _KEYS.search(self._data)
+        return None if found is None else SealedKeys(**_texts(found))
 
     def is_signed_with(self, secrets: Iterable[str]) -> bool:
         """Return whether one of the secret keys has signed exactly these contents."""
-        if not isinstance(self._signature, str) or self._body.get("name") != self.name:
-            return False  # under another name, it is not the backup that was signed
-        given = self._signature.encode()
+        if self.has_other_name:  # it is not the backup that was signed
+            return False
+        view = memoryview(self._data)
+        before, after = view[: self._end.start("member")], view[self._end.end("member") :]
+        given = self._end["signature"]
         return any(
-            hmac.compare_digest(_signature(signing_key(secret), self._body).encode(), given)
+            hmac.compare_digest(_signature(signing_key(secret), before, after).encode(), given)
             for secret in secrets
         )
 
@@ -200,18 +212,36 @@ class UnreadManifest:
 
         Does not check the signature.
         """
-        return self._body.get("key_id") in {key_id(signing_key(secret)) for secret in secrets}
+        found = _KEY_ID.search(self._data)
+        return found is not None and found[1].decode() in {
+            key_id(signing_key(secret)) for secret in secrets
+        }
+
+    def named_objects(self) -> Iterator[str]:
+        """Yield the names of all objects of the backup, and hashes that name no object.
+
+        Does not check the signature.
+        """
+        return (found[1].decode() for found in _SHA256.finditer(self._data))
 
     def accept(self) -> Manifest:
-        """Check all fields, and return the manifest. Does not check the signature.
+        """Parse and check all fields, and return the manifest. Does not check the signature.
+
+        Call this after `is_signed_with`, or if a person trusts the authors of the backup.
 
         Raises:
             BackupRefused: A field is missing, unknown or invalid.
         """
         try:
-            return _checked(self.name, self._body)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            body = json.loads(self._data)
+            del body[_SIGNATURE]
+            return _checked(self.name, body)
+        except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
             raise _bad(self.name, str(error)) from None
+
+
+def _texts(found: re.Match[bytes]) -> dict[str, str]:
+    return {name: value.decode() for name, value in found.groupdict().items()}
 
 
 def _bad(name: str, why: str = "") -> BackupRefused:

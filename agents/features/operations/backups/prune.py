@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -100,6 +100,16 @@ def _is_own(repository: Repository, name: str, secrets: Sequence[str]) -> bool:
         return False  # it stays, and `_delete` refuses
 
 
+def _objects_of(repository: Repository, name: str, secrets: Sequence[str]) -> Iterator[str]:
+    """Return at least the objects of a backup, also of one that another installation has signed."""
+    unread = repository.manifest(name)
+    if not unread.is_signed_with(secrets) and (
+        unread.has_other_name or unread.names_key_of(secrets)
+    ):
+        raise BackupRefused(f"The manifest of {name} was changed after the backup was made.")
+    return unread.named_objects()
+
+
 def _delete(repository: Repository, chosen: Callable[[], list[str]], *, apply: bool) -> Pruned:
     try:
         return _delete_alone(repository, chosen, apply=apply)
@@ -113,14 +123,16 @@ def _delete(repository: Repository, chosen: Callable[[], list[str]], *, apply: b
 def _delete_alone(
     repository: Repository, chosen: Callable[[], list[str]], *, apply: bool
 ) -> Pruned:
+    secrets = present_keys().signing
     with repository.alone():
         deleted = chosen()
         kept = [name for name in repository.names() if name not in deleted]
         # Every manifest that stays must be readable: otherwise its objects would be deleted.
-        needed: set[str] = set()
+        unneeded = repository.digests()
         for name in kept:
             try:
-                needed |= repository.manifest(name).accept().digests()
+                for digest in _objects_of(repository, name, secrets):
+                    unneeded.pop(digest, None)
             except BackupRefused as refused:
                 raise BackupRefused(
                     f"{refused} Nothing was deleted. To delete this backup: vel backup delete "
@@ -130,9 +142,6 @@ def _delete_alone(
             repository.remove_remains()
             for name in deleted:
                 repository.delete_manifest(name)
-        stored = repository.digests()
-        unneeded = {digest: size for digest, size in stored.items() if digest not in needed}
-        if apply:
             for digest in unneeded:
                 repository.delete(digest)
     return Pruned(deleted, kept, len(unneeded), sum(unneeded.values()))

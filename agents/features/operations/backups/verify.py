@@ -52,7 +52,7 @@ def verify_backup(opened: Opened, say: Say, scratch: Path | None = None) -> Veri
         BackupRefused: The backup cannot be restored.
     """
     base = scratch or DataSettings.now().DATA_DIR
-    with scratch_directory(base) as place:
+    with scratch_directory(base) as place, _scratch_database(opened) as server:
         require_room(opened, [place])
         say("restoring the files")
         tree = ScratchTree(place / "files")
@@ -61,12 +61,11 @@ def verify_backup(opened: Opened, say: Say, scratch: Path | None = None) -> Veri
         say("restoring the database")
         file = place / "database"
         unpack_database(opened, file)
-        if opened.manifest.database.engine == sqlite.ENGINE:
+        if server is None:
             check_sqlite(opened, file)
         else:
-            with _scratch_database() as server:
-                postgresql.load(server, file)
-                check_postgresql(opened, server)
+            postgresql.load(server, file)
+            check_postgresql(opened, server)
     tables = opened.manifest.database.tables
     return Verified(
         opened.manifest.name,
@@ -88,8 +87,14 @@ def _compare_files(opened: Opened, directory: Path) -> None:
 
 
 @contextmanager
-def _scratch_database() -> Iterator[postgresql.PostgresqlServer]:
-    """Create an empty database on the server of Vel, and delete it at the end."""
+def _scratch_database(opened: Opened) -> Iterator[postgresql.PostgresqlServer | None]:
+    """Create an empty database on the server of Vel, and delete it at the end.
+
+    Yields None for a backup of SQLite.
+    """
+    if opened.manifest.database.engine == sqlite.ENGINE:
+        yield None
+        return
     name = f"vel_verify_{secrets.token_hex(4)}"
     with postgresql.PostgresqlServer().connect(autocommit=True) as server:
         try:
@@ -99,10 +104,12 @@ def _scratch_database() -> Iterator[postgresql.PostgresqlServer]:
                 )
             )
         except psycopg.errors.InsufficientPrivilege as error:
+            role = sql.Identifier(server.info.user).as_string(server)
             raise BackupRefused(
-                "The role of DATABASE_URL may not create the scratch database. As an administrator "
-                "of the server run: ALTER ROLE … CREATEDB. Or check on another server, with its "
-                "URL as DATABASE_URL."
+                f"The role {role} of DATABASE_URL may not create a scratch database. As an "
+                f"administrator of the server, run: ALTER ROLE {role} CREATEDB; Or set "
+                "DATABASE_URL for this command to a role or a server where it may: the check "
+                "changes no other database."
             ) from error
         try:
             yield postgresql.PostgresqlServer(dbname=name)

@@ -52,7 +52,7 @@ def pending_migrations() -> list[PendingMigration]:
     for migration, _ in plan:
         key = (migration.app_label, migration.name)
         before = executor.loader.project_state(key, at_end=False)
-        changes = list(database_operations(migration))
+        changes = list(database_operations(migration, before))
         tables = {_table(one, migration.app_label, before) for one in changes}
         found.append(
             PendingMigration(

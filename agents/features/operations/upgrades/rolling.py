@@ -7,6 +7,7 @@ reads is gone, or if a new column needs a value that it does not write.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from django.db.migrations import Migration, operations
 from django.db.migrations.operations.base import Operation
@@ -26,12 +27,17 @@ _HARMLESS = {"db_index", "db_default", "default"}
 """Parts of a field that may change while an old process writes rows."""
 
 
-def database_operations(migration: Migration) -> Iterator[Operation]:
-    """Yield the operations of a migration that change the database."""
-    for operation in migration.operations:
-        if isinstance(operation, operations.SeparateDatabaseAndState):
-            yield from operation.database_operations
-        elif not isinstance(operation, _STATE_ONLY):
+def database_operations(migration: Migration, before: ProjectState) -> Iterator[Operation]:
+    """Yield the operations of a migration that change the database.
+
+    Args:
+        migration: A migration that is not applied yet.
+        before: The state of the models before it. The function does not change it.
+    """
+    for operation, state in _steps(migration, before):
+        if not isinstance(operation, operations.AlterField) or _changed_parts(
+            *_fields(operation, migration.app_label, state)
+        ):
             yield operation
 
 
@@ -42,16 +48,25 @@ def breaks_old_processes(migration: Migration, before: ProjectState) -> list[str
         migration: A migration that is not applied yet.
         before: The state of the models before it. The function does not change it.
     """
+    return [
+        operation.describe()
+        for operation, state in _steps(migration, before)
+        if _breaks(operation, migration.app_label, state)
+    ]
+
+
+def _steps(migration: Migration, before: ProjectState) -> Iterator[tuple[Operation, ProjectState]]:
+    """Yield each operation that may change the database, with the state before it."""
     state = before.clone()
-    found = []
     for operation in migration.operations:
         if isinstance(operation, operations.SeparateDatabaseAndState):
             parts = operation.database_operations
         else:
             parts = [operation]
-        found += [part.describe() for part in parts if _breaks(part, migration.app_label, state)]
+        for part in parts:
+            if not isinstance(part, _STATE_ONLY):
+                yield part, state
         operation.state_forwards(migration.app_label, state)
-    return found
 
 
 def _breaks(operation: Operation, app_label: str, state: ProjectState) -> bool:
@@ -60,9 +75,16 @@ def _breaks(operation: Operation, app_label: str, state: ProjectState) -> bool:
     if isinstance(operation, operations.AddField):
         return _needs_a_value(operation.field)
     if isinstance(operation, operations.AlterField):
-        fields = state.models[app_label, operation.model_name_lower].fields
-        return _is_other(fields[operation.name], operation.field)
+        return _is_other(*_fields(operation, app_label, state))
     return False
+
+
+def _fields(
+    operation: operations.AlterField, app_label: str, state: ProjectState
+) -> tuple[Field, Field]:
+    """Return the field before and after an operation."""
+    fields = state.models[app_label, operation.model_name_lower].fields
+    return fields[operation.name], operation.field
 
 
 def _needs_a_value(field: Field) -> bool:
@@ -73,19 +95,25 @@ def _needs_a_value(field: Field) -> bool:
 
 def _is_other(old: Field, new: Field) -> bool:
     """Return whether the column accepts other values than before."""
-    (_, old_path, old_words, old_parts), (_, new_path, new_words, new_parts) = (
-        old.deconstruct(),
-        new.deconstruct(),
-    )
-    if old_path != new_path or old_words != new_words:
-        return True
-    for name in old_parts.keys() | new_parts.keys():
-        before, after = old_parts.get(name), new_parts.get(name)
-        if before == after or name in new.non_db_attrs or name in _HARMLESS:
-            continue
-        if name == "null" and after:
+    for name, before, after in _changed_parts(old, new):
+        if name in _HARMLESS or (name == "null" and after):
             continue
         if name == "max_length" and before is not None and (after is None or after > before):
             continue
         return True
     return False
+
+
+def _changed_parts(old: Field, new: Field) -> list[tuple[str, Any, Any]]:
+    """Return the changed parts of a column with their old and new values."""
+    (_, old_path, old_words, old_parts), (_, new_path, new_words, new_parts) = (
+        old.deconstruct(),
+        new.deconstruct(),
+    )
+    parts = [
+        (name, old_parts.get(name), new_parts.get(name))
+        for name in old_parts.keys() | new_parts.keys()
+        if name not in new.non_db_attrs
+    ]
+    parts += [("type", old_path, new_path), ("arguments", old_words, new_words)]
+    return [part for part in parts if part[1] != part[2]]

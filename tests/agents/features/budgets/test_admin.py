@@ -45,6 +45,19 @@ def asked(user: User) -> ApprovalRequest:
     return ApprovalRequest.objects.get(run=run)
 
 
+def test_names_of_an_agent_and_a_user_fill_in_a_new_budget() -> None:
+    ada = make_user()
+    agent = make_agent(ada)
+    client = client_of(staff("add_budget", "view_agent", "view_user"))
+    named = {"agent_slug": agent.slug, "user_name": ada.get_username(), "period": "day"}
+    form = client.get(reverse(ADD), named).context["adminform"].form
+    found = (form["agent"].value(), form["user"].value(), form["period"].value())
+    assert found == (agent.pk, ada.pk, "day")
+    unknown = {"agent_slug": "nobody\0", "user_name": "\0"}
+    form = client.get(reverse(ADD), unknown).context["adminform"].form
+    assert (form["agent"].value(), form["user"].value()) == (None, None)
+
+
 def test_budgets_are_for_people_with_their_permission() -> None:
     ada = make_user()
     nobody = client_of(staff(name="nina"))

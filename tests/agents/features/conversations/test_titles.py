@@ -268,6 +268,30 @@ def test_no_call_is_made_for_a_thread_with_a_persons_title(when: str) -> None:
     assert title_of(run) == "My mountains"
 
 
+@pytest.mark.both_databases
+def test_a_title_of_a_person_from_before_this_feature_stays() -> None:
+    with serving([]) as server:
+        run = a_run()
+        Thread.objects.update(title="My mountains")  # as the version before: without a row
+        ended(run)
+        write_due()
+        ended(a_run("And then?", thread=run.thread_id))
+        write_due()
+    assert server.requests == []
+    assert title_of(run) == "My mountains"
+    assert ConversationTitle.objects.get().due_at is None
+
+
+def test_an_old_conversation_with_its_first_words_gets_a_title_after_its_next_run() -> None:
+    with serving() as server:
+        run = ended(a_run("When does  it\nrain " + "in the mountains? " * 9))
+        ConversationTitle.objects.all().delete()  # as the version before
+        ended(a_run("And then?", thread=run.thread_id))
+        write_due()
+    assert len(server.requests) == 1
+    assert title_of(run) == "Rain in the mountains"
+
+
 @pytest.mark.parametrize(
     ("reply", "title"),
     [

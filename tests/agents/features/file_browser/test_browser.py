@@ -137,7 +137,7 @@ def test_a_missing_file_is_named(run: str, files: Path, olga: Client) -> None:
         "../../../../etc/passwd",
     ],
 )
-@pytest.mark.parametrize("door", ["", "file/", "picture/", "zip/"])
+@pytest.mark.parametrize("door", ["", "file/", "page/", "picture/", "zip/"])
 def test_no_path_leads_out_of_the_files_of_the_thread(
     run: str, files: Path, olga: Client, path: str, door: str
 ) -> None:
@@ -176,7 +176,7 @@ def test_a_file_is_downloaded_as_an_attachment(run: str, files: Path, olga: Clie
     assert body_of(answer) == b"<script>alert(1)</script>"
 
 
-@pytest.mark.parametrize("door", ["", "file/", "picture/", "zip/"])
+@pytest.mark.parametrize("door", ["", "file/", "page/", "picture/", "zip/"])
 @pytest.mark.parametrize("superuser", [False, True])
 def test_files_belong_to_the_owner_alone(
     run: str, files: Path, sign_in: SignIn, door: str, superuser: bool
@@ -192,27 +192,30 @@ def test_a_conversation_without_files_says_so(run: str, olga: Client) -> None:
     assert StateFile.objects.count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_document_is_shown_as_its_text(run: str, olga: Client) -> None:
     with reading_documents():
         for name in ("page.pdf", "prices.xlsx"):
             put_output(run, name, samples()[name])
-        page = show(olga, run, "/sandbox/outputs/page.pdf")
+        page = show(olga, run, "/sandbox/outputs/page.pdf", "&as=text")
         assert "without its layout" in page
+        assert ">Show the pages</a>" in page
         assert "Hello page" in page
         assert "a|b" in show(olga, run, "/sandbox/outputs/prices.xlsx").replace("\\", "")
         put_output(run, "bad.pdf", b"%PDF-1.7 <script>alert(1)</script>")
-        page = show(olga, run, "/sandbox/outputs/bad.pdf")
+        page = show(olga, run, "/sandbox/outputs/bad.pdf", "&as=text")
         assert "it is damaged" in page
         assert "<script>alert" not in page
 
 
+@pytest.mark.parametrize("more", ["", "&as=text"])
 def test_a_document_that_cannot_be_read_here_is_a_download(
-    run: str, files: Path, olga: Client
+    run: str, files: Path, olga: Client, more: str
 ) -> None:
     (files / "a.pdf").write_bytes(b"%PDF-1.7")
     with override_settings(VEL={**settings.VEL, "DOCUMENTS_TOOLBOX": ""}):
-        page = show(olga, run, f"{WORKSPACE}/a.pdf")
+        page = show(olga, run, f"{WORKSPACE}/a.pdf", more)
     assert "cannot be shown" in page
     assert f"/runs/{run}/browse/file/" in page
 

@@ -150,6 +150,18 @@ def test_cost_and_runs_are_grouped_by_agent_user_and_model(olga: User, ann: User
     assert [row["name"] for row in found["top_agents"]] == ["writer", "second"]
 
 
+def test_only_people_who_may_add_budgets_get_links_to_their_form(olga: User, ann: User) -> None:
+    reply(make_run(ann))
+    assert "Set a budget" not in page(olga).content.decode()
+    staff = make_user("oscar", "view_all_runs", "add_budget")
+    assert "Set a budget" not in page(staff).content.decode(), "no access to the admin"
+    staff.is_staff = True
+    staff.save()
+    html = page(staff).content.decode()
+    assert "/admin/vel_budgets/budget/add/?agent_slug=writer" in html
+    assert "/admin/vel_budgets/budget/add/?user_name=ann" in html
+
+
 def test_tool_calls_are_grouped_by_tool(olga: User, ann: User) -> None:
     run = make_run(ann)
     reply(run)

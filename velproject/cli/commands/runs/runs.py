@@ -53,7 +53,9 @@ def runs() -> None:
     help="Only runs that are pending, queued, running, waiting, completed, failed or cancelled.",
 )
 @click.option("--held", is_flag=True, help="Only runs that are held for review after a restore.")
-@click.option("--all", "everybody", is_flag=True, help="Include the runs of all users.")
+@click.option(
+    "--all", "everybody", is_flag=True, help="Include the runs of all users, as the operator."
+)
 @click.option("--threads", is_flag=True, help="Include the IDs of their threads.")
 def list_runs(
     as_json: bool, limit: int, status: str | None, held: bool, everybody: bool, threads: bool
@@ -128,6 +130,7 @@ def as_data(run: Any, task: str) -> dict[str, Any]:
         "session": run.thread.key,
         "status": run.status,
         "wait_reason": run.wait_reason,
+        "held": is_held(run),
         "error_code": run.error_code,
         "error_message": run.error_message,
         "finish_reason": run.finish_reason,

@@ -2,6 +2,7 @@
 
 import { addCopyButton, highlightIn } from "../agents/web/code.js";
 import { showMarkdown } from "../agents/web/markdown.js";
+import "./pdf_pages.js";
 
 const source = document.getElementById("source");
 const tree = document.getElementById("markdown-tree");

@@ -60,3 +60,19 @@ def on_postgresql(installation: Installation, database_url: str) -> Installation
 def empty(other_url: str) -> str:
     """Return the URL of another empty database."""
     return other_url
+
+
+@pytest.fixture(scope="module")
+def made(template: Old, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """A backup that tests copy."""
+    installation = Installation(template, tmp_path_factory.mktemp("made"))
+    installation.backup()
+    return installation
+
+
+@pytest.fixture
+def copied(made: Installation, tmp_path: Path) -> Installation:
+    """A copy of the backup, which a test may change."""
+    mine = Installation(made.old, tmp_path)
+    shutil.copytree(made.repository, mine.repository)
+    return mine

@@ -7,6 +7,7 @@ import hmac
 import json
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 from agents.features.operations.backups.manifest import canonical, key_id, signing_key
 from tests.velproject.cli.commands.move.databases import WHOLE, Old
-from tests.velproject.command import Vel
+from tests.velproject.command import DEADLINE, Vel
 
 KEY = "not-a-secret-only-for-tests"
 
@@ -108,3 +109,38 @@ def whole_runs(file: Path) -> list[tuple[Any, ...]]:
         found = database.execute(WHOLE).fetchall()
     assert all(count == last == seq and first == 1 for _, seq, count, first, last in found)
     return found
+
+
+def refused(installation: Installation, *more: str) -> str:
+    """Return the line of a refused restore into a new installation, which stays empty."""
+    vel = installation.new(VEL_SECRET_KEY=KEY)
+    line = line_of(installation.restore(vel, *more))
+    assert state_of(vel.data) == {}
+    return line
+
+
+MEASURED = """
+import re, sys
+from velproject.cli.main import run_command_line
+code = run_command_line(sys.argv[1:])
+# Not ru_maxrss, which has that of the parent process.
+print(re.search("VmHWM:.*?([0-9]+) kB", open("/proc/self/status").read())[1], file=sys.stderr)
+sys.exit(code)
+"""
+"""`vel`, with the most memory that it has used as the last line, in KiB."""
+
+
+def measured(vel: Vel, *arguments: str) -> tuple[subprocess.CompletedProcess[str], int]:
+    """Run a command. Return its result, and the most memory that it has used, in MiB."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", MEASURED, *arguments],
+        capture_output=True,
+        text=True,
+        env=vel.env(),
+        cwd=vel.data,
+        timeout=DEADLINE,
+        check=False,
+    )
+    *said, most = done.stderr.splitlines()
+    done.stderr = "\n".join(said)
+    return done, int(most) // 1024

@@ -8,10 +8,8 @@ import os
 import resource
 import shutil
 import socket
-import subprocess
-import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,6 @@ import pytest
 
 from agents.features.operations.backups.create import _Writer
 from agents.features.operations.backups.errors import BackupRefused
-from agents.features.operations.backups.manifest import UnreadManifest, canonical
 from agents.features.operations.backups.objects import Packed, pack, unpack
 from agents.features.operations.backups.repository import DirectoryRepository
 from agents.features.operations.backups.source_tree import SourceTree
@@ -28,133 +25,12 @@ from tests.agents.features.operations.backups.installation import (
     KEY,
     Installation,
     line_of,
+    measured,
+    refused,
     state_of,
 )
-from tests.velproject.cli.commands.move.databases import Old
-from tests.velproject.command import DEADLINE, Vel
 
 Body = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def made(template: Old, tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    """A backup that tests copy."""
-    installation = Installation(template, tmp_path_factory.mktemp("made"))
-    installation.backup()
-    return installation
-
-
-@pytest.fixture
-def copied(made: Installation, tmp_path: Path) -> Installation:
-    """A copy of the backup, which a test may change."""
-    mine = Installation(made.old, tmp_path)
-    shutil.copytree(made.repository, mine.repository)
-    return mine
-
-
-def refused(installation: Installation, *more: str) -> str:
-    """Return the line of a refused restore into a new installation, which stays empty."""
-    vel = installation.new(VEL_SECRET_KEY=KEY)
-    line = line_of(installation.restore(vel, *more))
-    assert state_of(vel.data) == {}
-    return line
-
-
-def foreign(body: Body) -> None:
-    """Let the manifest be one that another installation has signed."""
-    body["key_id"] = "0" * 16
-
-
-# The manifest -------------------------------------------------------------------------------------
-
-
-def test_a_changed_manifest_is_refused_even_if_unsigned_ones_are_accepted(
-    copied: Installation,
-) -> None:
-    copied.change_manifest(lambda body: body["files"].pop())
-    assert "was changed after the backup was made" in refused(copied, "--accept-unsigned")
-
-
-def test_a_manifest_of_another_installation_needs_an_explicit_option(copied: Installation) -> None:
-    copied.change_manifest(foreign, "the key of somebody else")
-    assert "not signed with the key of this installation" in refused(copied)
-    vel = Vel(copied.base / "restored", {"VEL_SECRET_KEY": KEY})
-    assert copied.restore(vel, "--accept-unsigned").returncode == 0
-
-
-def test_a_manifest_of_a_newer_format_is_refused(copied: Installation) -> None:
-    copied.change_manifest(lambda body: body.update(format=2), KEY)
-    assert "has the format 2, and this version of Vel reads up to 1" in refused(copied)
-
-
-def test_a_backup_of_a_newer_version_is_refused(copied: Installation) -> None:
-    newer = ["agents", "9999_from_the_future"]
-    copied.change_manifest(lambda body: body["database"]["migrations"].append(newer), KEY)
-    assert "agents.9999_from_the_future" in refused(copied)
-
-
-def test_half_a_manifest_is_refused(copied: Installation) -> None:
-    data = copied.manifest.read_bytes()
-    copied.manifest.write_bytes(data[: len(data) // 2])
-    assert "is damaged or incomplete" in refused(copied, "--accept-unsigned")
-
-
-def _path(path: str) -> Callable[[Body], None]:
-    return lambda body: body["files"][0].update(path=path)
-
-
-BAD_MANIFESTS: dict[str, Callable[[Body], object]] = {
-    "a path above the directory": _path("workspaces/../../etc/passwd"),
-    "an absolute path": _path("/etc/passwd"),
-    "a path in no area": _path("secret_key"),
-    "a path that is an area": _path("workspaces"),
-    "a path with NUL": _path("workspaces/a\0b"),
-    "a path with an empty part": _path("workspaces//a"),
-    "a path in no directory": _path("workspaces/unknown/a"),
-    "a directory above the area": lambda body: body["directories"][0].update(path=".."),
-    "the same path twice": lambda body: body["files"].append(body["files"][0]),
-    "a set-user-id mode": lambda body: body["files"][0].update(mode=0o4755),
-    "a negative size": lambda body: body["files"][0].update(size=-1),
-    "a size that is true": lambda body: body["files"][0].update(size=True),
-    "a text as a size": lambda body: body["files"][0].update(size="9"),
-    "a hash that is a path": lambda body: body["files"][0].update(sha256="../../../etc/passwd"),
-    "an unknown field": lambda body: body.update(more=1),
-    "an unknown field of a file": lambda body: body["files"][0].update(link="/etc/passwd"),
-    "a missing field": lambda body: body.pop("directories"),
-    "files that are no list": lambda body: body.update(files={"path": "x"}),
-    "another name": lambda body: body.update(name="20200101T000000Z-00000000"),
-}
-
-
-@pytest.mark.parametrize("kind", BAD_MANIFESTS)
-def test_invalid_manifests_are_refused(made: Installation, kind: str) -> None:
-    body = json.loads(made.manifest.read_bytes())
-    name = body["name"]
-    UnreadManifest(name, canonical(body)).accept()
-    BAD_MANIFESTS[kind](body)
-    with pytest.raises(BackupRefused, match="is invalid"):
-        UnreadManifest(name, canonical(body)).accept()
-
-
-def test_a_manifest_under_another_name_is_refused_and_deletes_nothing(
-    copied: Installation,
-) -> None:
-    name = "99999999T999999Z-00000000"
-    copied.manifest.with_name(f"{name}.json").write_bytes(copied.manifest.read_bytes())
-    before = state_of(copied.repository)
-    assert f"{name} was changed after" in refused(copied)
-    place = str(copied.repository)
-    line = line_of(copied.vel("backup", "prune", "--from", place, "--apply"))
-    assert f"vel backup delete {name}" in line
-    assert state_of(copied.repository) == before
-    assert copied.vel("backup", "delete", name, "--from", place).returncode == 0
-    assert copied.verify().returncode == 0
-
-
-def test_an_invalid_path_writes_nothing(copied: Installation) -> None:
-    copied.change_manifest(_path("workspaces/../../../escaped"), KEY)
-    assert "is invalid" in refused(copied)
-    assert not (copied.base.parent / "escaped").exists()
 
 
 # Objects ------------------------------------------------------------------------------------------
@@ -217,15 +93,6 @@ def test_a_bomb_is_noticed_after_the_expected_size(tmp_path: Path) -> None:
     assert sum(written) <= 10
 
 
-MEASURED = """
-import re, sys
-from velproject.cli.main import run_command_line
-code = run_command_line(sys.argv[1:])
-# Not ru_maxrss, which has that of the parent process.
-print(re.search("VmHWM:.*?([0-9]+) kB", open("/proc/self/status").read())[1], file=sys.stderr)
-sys.exit(code)
-"""
-"""`vel`, with the most memory that it has used as the last line, in KiB."""
 MIB = 1024**2
 
 
@@ -241,29 +108,13 @@ def zeros(count: int) -> bytes:
     return first + each * (count - 1) + end + adler.to_bytes(4, "big")
 
 
-def measured(vel: Vel, *arguments: str) -> tuple[str, int]:
-    """Return the line of a refused command, and the most memory that it has used, in MiB."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", MEASURED, *arguments],
-        capture_output=True,
-        text=True,
-        env=vel.env(),
-        cwd=vel.data,
-        timeout=DEADLINE,
-        check=False,
-    )
-    *said, most = done.stderr.splitlines()
-    done.stderr = "\n".join(said)
-    return line_of(done), int(most) // 1024
-
-
 def test_an_object_that_expands_a_thousand_times_is_refused_with_little_memory(
     copied: Installation,
 ) -> None:
     database_object(copied).write_bytes(zeros(1_500))
     vel = copied.new(VEL_SECRET_KEY=KEY)
-    line, most = measured(vel, "restore", "latest", "--from", str(copied.repository))
-    assert "is larger than the manifest says" in line
+    done, most = measured(vel, "restore", "latest", "--from", str(copied.repository))
+    assert "is larger than the manifest says" in line_of(done)
     assert most < 400
     assert state_of(vel.data) == {}
 
@@ -286,8 +137,8 @@ def test_a_list_of_files_that_expands_a_thousand_times_is_refused_with_little_me
 
     copied.change_manifest(expand, KEY)
     vel = copied.new(VEL_SECRET_KEY=KEY)
-    line, most = measured(vel, "restore", "latest", "--from", str(copied.repository))
-    assert "in the backup is damaged" in line
+    done, most = measured(vel, "restore", "latest", "--from", str(copied.repository))
+    assert "in the backup is damaged" in line_of(done)
     assert most < 400
     assert state_of(vel.data) == {}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from django.db import transaction
 from django.urls import reverse
@@ -44,6 +46,10 @@ def test_a_command_of_a_held_run_is_not_repeated_when_a_person_resumes_the_run(
         each for each in vel("runs", "list", "--held").stdout.splitlines() if each.startswith(run)
     )
     assert f"running ({HELD})" in line
+    listed = vel("runs", "list", "--json").stdout.splitlines()
+    held = {each["id"]: each["held"] for each in map(json.loads, listed)}
+    assert held.pop(run) is True
+    assert not any(held.values())
     resumed = vel("runs", "resume", run)
     assert (resumed.returncode, resumed.stdout) == (0, "I looked first.\n"), resumed.stderr
     (log,) = vel.data.glob(LOG)
@@ -69,11 +75,14 @@ def test_the_admin_resumes_a_held_run_that_waits_for_its_subagents() -> None:
     assert HELD in text_of(client.get(page_url(parent)))
     page = reverse("web:run", args=[parent.pk])
     assert "This run is held for review" in text_of(client.get(page))
+    address = reverse("api:run", args=[parent.pk])
+    assert client.get(address).json()["held"] is True
     said = messages_of(client.post(page_url(parent), {"operation": "resume"}, follow=True))
     assert said == [f"Run {parent.pk}: handed to the workers."]
     assert set(Run.objects.values_list("executor", flat=True)) == {POOL}
     assert AuditEntry.objects.filter(action="run.resumed").count() == 1
     assert HELD not in text_of(client.get(page_url(parent)))
     assert "This run is held for review" not in text_of(client.get(page))
+    assert client.get(address).json()["held"] is False
     again = messages_of(client.post(page_url(parent), {"operation": "resume"}, follow=True))
     assert "continues when its subagents have ended" in again[0]

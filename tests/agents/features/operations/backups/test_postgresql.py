@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -73,6 +74,7 @@ def test_replace_keeps_the_old_schema(
     assert asked(empty, changed.replace("auth_user", f"{schema}.auth_user")) > [(0,)]
 
 
+@pytest.mark.slow
 def test_a_restore_that_fails_late_brings_the_old_schema_back(
     on_postgresql: Installation, empty: str
 ) -> None:
@@ -107,8 +109,16 @@ def test_a_sqlite_backup_is_not_restored_into_postgresql(
 
 @pytest.mark.slow
 def test_a_role_that_may_not_create_databases_is_told_what_to_do(
-    on_postgresql: Installation, database_url: str, role: str
+    on_postgresql: Installation, postgres_url: str, role: str
 ) -> None:
     on_postgresql.backup()
-    line = line_of(on_postgresql.verify(DATABASE_URL=role))
-    assert "CREATEDB" in line
+    done = on_postgresql.verify(DATABASE_URL=role)
+    assert "restoring the files" not in done.stderr
+    line = line_of(done)
+    name = urlsplit(role).username
+    statement = f'ALTER ROLE "{name}" CREATEDB;'
+    assert f"administrator of the server, run: {statement} Or" in line
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(statement.encode())
+    done = on_postgresql.verify(DATABASE_URL=role)
+    assert done.returncode == 0, done.stderr

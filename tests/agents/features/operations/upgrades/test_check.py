@@ -14,7 +14,10 @@ from agents.features.operations.upgrades.plan import (
     pending_migrations,
     table_rows,
 )
-from agents.features.operations.upgrades.rolling import breaks_old_processes
+from agents.features.operations.upgrades.rolling import (
+    breaks_old_processes,
+    database_operations,
+)
 from agents.kernel.findings import Level
 
 CHANGES = [
@@ -100,11 +103,16 @@ def alter(field: models.Field, name: str = "name") -> Operation:
     return migrations.AlterField("run", name, field)
 
 
-def broken_by(*operations: Operation) -> list[str]:
+def migrated_by(*operations: Operation) -> tuple[migrations.Migration, ProjectState]:
     state = ProjectState()
     state.add_model(ModelState("shop", "Run", list(FIELDS)))
     migration = migrations.Migration("0002_more", "shop")
     migration.operations = list(operations)
+    return migration, state
+
+
+def broken_by(*operations: Operation) -> list[str]:
+    migration, state = migrated_by(*operations)
     found = breaks_old_processes(migration, state)
     assert list(state.models["shop", "run"].fields) == ["id", "name", "note"]
     return found
@@ -148,6 +156,15 @@ def test_a_migration_that_ends_the_work_of_old_processes_is_found(operation: Ope
 @pytest.mark.parametrize("operation", KEEPS_OLD, ids=lambda one: one.describe())
 def test_a_migration_that_old_processes_survive_is_not_reported(operation: Operation) -> None:
     assert broken_by(operation) == []
+
+
+def test_a_new_help_text_changes_no_rows_and_a_new_default_does() -> None:
+    text = alter(models.CharField("the name", max_length=50, help_text="The name", blank=True))
+    default = alter(models.CharField(max_length=50, default=""))
+    extra = [add(models.TextField(null=True)), alter(models.TextField(null=True), "extra")]
+    options = migrations.AlterModelOptions("run", {"ordering": ["name"]})
+    migration, state = migrated_by(text, default, *extra, options)
+    assert list(database_operations(migration, state)) == [default, extra[0]]
 
 
 def test_an_operation_sees_the_fields_that_an_earlier_one_added() -> None:

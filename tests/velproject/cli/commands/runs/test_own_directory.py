@@ -73,6 +73,7 @@ def test_a_git_checkout_is_as_it_was_after_a_hostile_run(vel: Vel, place: Path) 
     assert "created .bashrc.vel-blocked (put aside: no program runs it with this name)" in stderr
 
 
+@pytest.mark.slow
 def test_a_node_project(vel: Vel, place: Path) -> None:
     project = make_checkout(
         place,
@@ -96,6 +97,7 @@ def test_a_node_project(vel: Vel, place: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_python_project(vel: Vel, place: Path) -> None:
     project = make_checkout(
         place,
@@ -134,6 +136,7 @@ def test_a_new_repository_with_a_hook_is_reported(vel: Vel, place: Path) -> None
     ]
 
 
+@pytest.mark.slow
 def test_a_protected_file_in_a_commit_or_in_the_index_is_reported(vel: Vel, place: Path) -> None:
     project = make_checkout(place, more="mkdir .github && echo user > .github/ci.yml")
     add = "git update-index --add --cacheinfo 100644,$(echo evil | git hash-object -w --stdin),"
@@ -154,6 +157,7 @@ def test_a_protected_file_in_a_commit_or_in_the_index_is_reported(vel: Vel, plac
     assert reported(stderr) == []
 
 
+@pytest.mark.slow
 def test_flags_open_and_protect_files_for_one_run(vel: Vel, place: Path) -> None:
     project = make_checkout(place, more="echo user > deploy.sh")
     command = "mkdir -p .github; echo new > .github/ci.yml; echo evil > deploy.sh"
@@ -184,6 +188,7 @@ def test_file_tools_are_refused_with_a_reason(vel: Vel, place: Path) -> None:
     assert not (project / ".github").exists()
 
 
+@pytest.mark.slow
 def test_the_report_is_an_event(vel: Vel, place: Path) -> None:
     project = make_checkout(place)
     flags = vel.script(say("", ("execute", {"command": "echo > Makefile"})), say("Done."))
@@ -199,6 +204,7 @@ def test_the_report_is_an_event(vel: Vel, place: Path) -> None:
     assert not list(vel.data.rglob("own_directory.json"))
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_reports_as_well(vel: Vel, place: Path) -> None:
     project = make_checkout(place)
     turns = [say("", ("execute", {"command": "echo > Makefile"}))] * 2
@@ -208,6 +214,7 @@ def test_a_run_that_fails_reports_as_well(vel: Vel, place: Path) -> None:
     assert reported(done.stderr) == ["created Makefile"]
 
 
+@pytest.mark.slow
 def test_a_waiting_run_reports_its_changes_so_far(vel: Vel, place: Path) -> None:
     project = make_checkout(place)
     flags = vel.script(
@@ -226,6 +233,7 @@ def test_a_waiting_run_reports_its_changes_so_far(vel: Vel, place: Path) -> None
     assert reported(resumed.stderr) == ["created Makefile"]
 
 
+@pytest.mark.slow
 def test_the_changes_of_a_subagent_are_in_the_report_of_its_parent(vel: Vel, place: Path) -> None:
     project = make_checkout(place)
     hostile = "echo > Makefile; echo evil > .git/hooks/pre-commit; echo evil > .envrc"

@@ -230,3 +230,69 @@ def test_the_status_line_shows_the_used_part_of_the_context(vel: Vel) -> None:
     terminal.expect("tokens in")
     terminal.expect("context 1% of 200,000")
     leave(terminal)
+
+
+def editor(vel: Vel, script: str) -> str:
+    """Return the path of an editor that runs a shell script. `$1` is the file."""
+    path = vel.data / "editor"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+def test_ctrl_x_ctrl_e_edits_the_line_in_the_editor_and_does_not_send_it(vel: Vel) -> None:
+    script = 'stat -c "mode %a" "$1"; printf "two\\nthree\\n" >> "$1"'
+    terminal = Terminal(vel, *ECHO, VISUAL=editor(vel, script))
+    terminal.expect(READY)
+    terminal.type("one\x18\x05")
+    terminal.expect("mode 600")
+    terminal.expect(READY)
+    terminal.expect("three")
+    assert messages(vel) == []
+    terminal.type(" four\r")
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    leave(terminal)
+    assert messages(vel) == [told("one\\ntwo\\nthree four")]
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        ("echo closed", "closed"),
+        ("exit 1", "Editing failed"),
+        ("printf '\\377' > \"$1\"", "The editor failed: 'utf-8' codec"),
+    ],
+)
+def test_the_line_stays_if_the_editor_saves_nothing_or_fails(
+    vel: Vel, script: str, problem: str
+) -> None:
+    terminal = Terminal(vel, *ECHO, VISUAL=editor(vel, script))
+    terminal.expect(READY)
+    terminal.type("kept\x18\x05")
+    terminal.expect(problem)
+    terminal.expect(READY)
+    terminal.expect("kept")
+    terminal.type("\r")
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    leave(terminal)
+    assert messages(vel) == [told("kept")]
+
+
+def test_ctrl_c_in_the_editor_leaves_the_session_open(vel: Vel) -> None:
+    script = 'trap "echo interrupted" INT; echo opened; until read x; do :; done; echo "$x" > "$1"'
+    terminal = Terminal(vel, *ECHO, VISUAL=editor(vel, script))
+    terminal.expect(READY)
+    terminal.type("\x18\x05")
+    terminal.expect("opened")
+    terminal.type("\x03")
+    terminal.expect("interrupted")
+    terminal.type("written\n")
+    terminal.expect(READY)
+    terminal.expect("written")
+    terminal.type("\r")
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    leave(terminal)
+    assert messages(vel) == [told("written")]

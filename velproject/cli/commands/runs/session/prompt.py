@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
+import click
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
@@ -44,7 +47,7 @@ class Prompt:
         directory: The directory whose files complete a name after `@`.
         commands: The slash commands, each with its help.
         status: Returns the text of the status line, before each line.
-        warn: Prints a warning, if the history cannot be stored.
+        warn: Prints a warning, if the history cannot be stored or the editor fails.
     """
 
     def __init__(
@@ -57,8 +60,10 @@ class Prompt:
         warn: Callable[[str], None],
     ) -> None:
         self._status = status
+        self._warn = warn
         self._shown_status = ""
         self._leaves = False
+        self._is_in_editor = False
         self.pastes = Pastes()
         output = create_output(stdout=sys.stdout)
         if isinstance(output, Vt100_Output):
@@ -106,6 +111,8 @@ class Prompt:
                 loop.remove_signal_handler(number)
 
     def _end(self, number: int) -> None:
+        if number == signal.SIGINT and self._is_in_editor:
+            return  # Ctrl-C in the editor, which has the same terminal
         app = self._session.app
         error = EOFError() if number == signal.SIGINT else Signalled(number)
         if app.is_running and app.future is not None and not app.future.done():
@@ -118,6 +125,25 @@ class Prompt:
 
     def _stay(self) -> None:
         self._leaves = False
+
+    async def _edit(self, buffer: Buffer) -> None:
+        """Let the person edit the line in $VISUAL or $EDITOR. Without saving, the line stays."""
+        self._is_in_editor = True
+        try:
+            text = await run_in_terminal(lambda: self._edited(buffer.text), in_executor=True)
+        finally:
+            self._is_in_editor = False
+        if text is not None:
+            buffer.document = Document(text)
+
+    def _edited(self, text: str) -> str | None:
+        """Return the text after the editor. None: it was not saved, or the editor failed."""
+        try:
+            edited = click.edit(text, extension=".md")
+        except (click.ClickException, OSError, ValueError) as error:
+            self._warn(f"The editor failed: {error}")
+            return None
+        return None if edited is None else edited.rstrip("\n")
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -142,6 +168,10 @@ class Prompt:
         @keys.add(Keys.BracketedPaste, filter=at_prompt)
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text(self.pastes.insert(event.data))
+
+        @keys.add("c-x", "c-e", filter=at_prompt)
+        async def _(event: KeyPressEvent) -> None:
+            await self._edit(event.current_buffer)
 
         @keys.add("c-o", filter=at_prompt)
         def _(event: KeyPressEvent) -> None:
