@@ -19,8 +19,9 @@ class MemoryOptions(AgentOptions):
     ] = Field(
         default="ask",
         description="How it saves knowledge. ask: after a person's approval. save: without asking, "
-        "but only in runs of its owner, if the agent is not shared and has no approver group, and "
-        "if the scanner finds no warning or danger (docs/guides/memory.md).",
+        "but only in runs of its owner that no webhook or MCP client has started, if the agent is "
+        "not shared and has no approver group, and if the scanner finds no warning or danger "
+        "(docs/guides/memory.md).",
     )
     memory_requests: Annotated[
         Literal["wait", "continue"],

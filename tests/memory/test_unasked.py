@@ -88,7 +88,7 @@ def test_edits_that_need_a_person_still_ask(tmp_path: Path, call: dict[str, Any]
 @pytest.mark.parametrize("source", ["hook", "mcp"])
 def test_a_conversation_with_a_message_of_a_program_asks(tmp_path: Path, source: str) -> None:
     user = make_user()
-    saver(tmp_path, user, remember("The webhook says so."))
+    saver(tmp_path, user, remember("It rained."))
     run = drive_to_end(start_run(user, source=source), until=("waiting", "completed"))
     assert run.status == "waiting"
     assert not MemoryRevision.objects.exists()
