@@ -110,7 +110,10 @@ def failing_agents(person: Person, days: int, zone: ZoneInfo, most: int = 8) -> 
 
 
 def work_state() -> WorkState:
-    """Return the work of all workers. The caller checks that the person may see all runs."""
+    """Return how much work waits for the workers, and how many runs they drive or have lost.
+
+    The caller checks that the person may see all runs.
+    """
     now = timezone.now()
     found = due_tasks(now).aggregate(tasks=Count("id"), oldest=Min("lock"))
     oldest = found["oldest"]
