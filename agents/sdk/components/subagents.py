@@ -58,7 +58,7 @@ class SubagentMiddleware(BuiltInMiddleware):
     """
 
     name = "subagents"
-    leave_out = 'options={"general_subagent": False}'
+    leave_out = 'options={"subagent_depth": 0}'
     adds_up = True
 
     def __init__(

@@ -156,6 +156,12 @@ def release(first: list[str], *, lost_host: str = "") -> None:
         family.update(lost_host=lost_host)
 
 
+def staying_threads(name: str) -> list[str]:
+    """Return the ids of threads that never leave a host: those in a caller's directory."""
+    threads = Thread.every.filter(host=name, root=None, erased_at=None).exclude(workspace_path="")
+    return list(threads.order_by("pk").values_list("pk", flat=True))
+
+
 def declare_silent_machines(seconds: float) -> list[str]:
     """Declare hosts dead that were silent for `seconds`, and return their names.
 
@@ -198,8 +204,13 @@ def forget_machine(name: str, *, by: AbstractBaseUser | None = None) -> None:
     Raises `NotFound`, and `Conflict` if the host has threads or is alive.
     """
     row = _locked(name)
-    if Thread.every.filter(host=name).exists():
+    if Thread.every.filter(host=name, root=None, workspace_path="").exists():
         raise Conflict(f"{name} still has threads: drain it, or declare it dead, first.")
+    if staying := staying_threads(name):
+        raise Conflict(
+            f"{name} still has {len(staying)} threads in directories of its users, which no other "
+            f"host can continue. Erase them first: vel prune --thread {staying[0]} --apply"
+        )
     silent = SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS
     if row.dead_at is None and database_now() - row.seen_at < silent:
         raise Conflict(f"{name} is alive. Stop it first.")

@@ -15,6 +15,7 @@ from django_q.models import OrmQ
 from agents.engine.storage.lease import claim_run, orphaned_runs
 from agents.models import Machine, Run, RunClock, Thread
 from agents.queues import MachineQueue
+from agents.services.erasure.actions import erase_thread
 from agents.services.errors import Conflict
 from agents.services.machines.actions import (
     adopt_threads,
@@ -22,6 +23,7 @@ from agents.services.machines.actions import (
     declare_silent_machines,
     forget_machine,
     set_draining,
+    staying_threads,
 )
 from agents.services.machines.membership import (
     MachineRefused,
@@ -33,6 +35,7 @@ from agents.services.placement import Member, queue_of
 from agents.services.runs.start import RunRequest, create_run
 from tests.support.machines import Machines, make_silent
 from tests.support.runs import drive_to_end, make_agent, make_user, start_run
+from velproject.cli.main import run_command_line
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
@@ -218,6 +221,45 @@ def test_a_process_without_a_name_is_refused(machines: Machines) -> None:
     make_silent("a")
     forget_machine("a")
     refuse_nameless()
+
+
+def test_a_lost_host_with_threads_in_directories_of_users_is_forgotten_after_them(
+    machines: Machines, ada: User
+) -> None:
+    a = join(machines, "a")
+    stays, moves = new_run(machines, ada), new_run(machines, ada)
+    Thread.every.filter(pk=stays.thread_id).update(workspace_path="/home/ada/project")
+    assert claim(stays, a)
+    assert claim(moves, a)
+    Run.objects.update(status="completed")
+    make_silent("a")
+    with machines.on("b"):
+        with pytest.raises(Conflict, match="declare it dead"):
+            forget_machine("a")
+        assert declare_dead("a") == 1
+        assert staying_threads("a") == [stays.thread_id]
+        with pytest.raises(Conflict, match=f"vel prune --thread {stays.thread_id} --apply"):
+            forget_machine("a")
+        erase_thread(stays.thread_id, by=ada)
+        forget_machine("a")
+    assert not Machine.objects.filter(name="a").exists()
+
+
+def test_draining_does_not_wait_for_threads_in_directories_of_users(
+    machines: Machines, ada: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, _ = join(machines, "a"), join(machines, "b")
+    run = new_run(machines, ada)
+    Thread.every.filter(pk=run.thread_id).update(workspace_path="/home/ada/project")
+    assert claim(run, a)
+    make_silent("a", -60)
+    make_silent("b", -60)
+    with machines.on("b"):
+        assert run_command_line(["hosts", "drain", "a"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "threads on a: 1",
+        "These threads stay on a: they are in directories of its users.",
+    ]
 
 
 def test_a_program_does_not_continue_another_hosts_thread(machines: Machines, ada: User) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from agents.middleware.registry import toolset_for
 from agents.models import AgentVersion, ToolCall
+from agents.spec import AgentSpec
 from tests.agents.engine.test_model_faults import ANSWER, LOOK, RETRIED, served
 from tests.agents.sdk.conftest import MakeAgent
 from tests.agents.sdk.scripts import place
@@ -137,6 +139,15 @@ def test_prompts_are_cached_unless_the_agent_disables_it(middleware: list[Any]) 
     assert server.violations == []
 
 
+@pytest.mark.parametrize(("depth", "delegates"), [(1, True), (0, False)])
+def test_an_agent_without_levels_of_delegation_has_no_subagents(
+    make_agent: MakeAgent, depth: int, delegates: bool
+) -> None:
+    """The error for a subclass of `SubagentMiddleware` advises this option."""
+    asyncio.run(make_agent(["ok"], options={"subagent_depth": depth}).run("Go"))
+    assert ("task" in toolset_for(AgentSpec(**spec_of_run())).tools) is delegates
+
+
 class OwnPlan(PlanningMiddleware):
     def write_todos(self, *given: Any, **more: Any) -> dict[str, Any]:
         return {}
@@ -145,6 +156,11 @@ class OwnPlan(PlanningMiddleware):
 class OwnRetries(RetryMiddleware):
     async def wrap_model_call(self, call: Any, handler: Any) -> Any:
         return await handler()
+
+
+class OwnSubagents(SubagentMiddleware):
+    async def task(self, *given: Any, **more: Any) -> Any:
+        return None
 
 
 class Careful(RetryMiddleware):
@@ -178,6 +194,7 @@ OTHER = {"shop": "sqlite:////tmp/other.sqlite3"}
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ([OwnPlan()], {}, r"OwnPlan overrides write_todos.*BaseMiddleware.*planning=False"),
     ([OwnRetries()], {}, r"OwnRetries overrides wrap_model_call.*model_attempts=1"),
+    ([OwnSubagents()], {}, r'OwnSubagents overrides task.*options=\{"subagent_depth": 0\}'),
     ([RetryMiddleware(), Careful()], {}, "Careful is given twice.*one RetryMiddleware"),
     ([SandboxMiddleware()], {"sandbox": False}, "sandbox=False.*SandboxMiddleware: leave one out"),
     ([SandboxMiddleware(), FilesystemMiddleware()], {}, "FilesystemMiddleware without a sandbox"),

@@ -21,6 +21,7 @@ with late_imports:
         forget_machine,
         machine_states,
         set_draining,
+        staying_threads,
     )
     from agents.services.machines.actions import declare_dead as declare_host_dead
 
@@ -72,6 +73,9 @@ def drain(name: str, wait: bool) -> None:
             told = row.threads
             print(f"{name} is drained" if not told else f"threads on {name}: {told}", flush=True)
         if not told:
+            return
+        if told == len(staying_threads(name)):
+            print(f"These threads stay on {name}: they are in directories of its users.")
             return
         if row.state == "silent":
             raise CliError(
