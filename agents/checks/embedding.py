@@ -75,18 +75,19 @@ def _times() -> Iterator[CheckMessage]:
 
 def _databases() -> Iterator[CheckMessage]:
     of_features = [config.label for config in features()]
-    for label in dict.fromkeys(["agents", "django_q", *of_features]):
-        for model in apps.get_app_config(label).get_models():
-            for alias in (router.db_for_write(model), router.db_for_read(model)):
-                if alias != "default":
-                    yield Error(
-                        f"A database router sends {model._meta.label} to {alias!r}: Vel's "
-                        "transactions are in 'default'.",
-                        hint="Let DATABASE_ROUTERS leave the apps agents and django_q, "
-                        f"those of features, and the user model, in 'default'. {_DOCS}",
-                        id="vel.E023",
-                    )
-                    return
+    labels = dict.fromkeys(["agents", "django_q", *of_features])
+    of_vel = (model for label in labels for model in apps.get_app_config(label).get_models())
+    for model in (get_user_model(), *of_vel):
+        elsewhere = {router.db_for_write(model), router.db_for_read(model)} - {"default"}
+        if elsewhere:
+            yield Error(
+                f"A database router sends {model._meta.label} to {min(elsewhere)!r}: Vel's "
+                "transactions are in 'default'.",
+                hint="Let DATABASE_ROUTERS leave the apps agents and django_q, "
+                f"those of features, and the user model, in 'default'. {_DOCS}",
+                id="vel.E023",
+            )
+            break
     default = connections["default"]
     options = default.settings_dict.get("OPTIONS") or {}
     if default.vendor == "sqlite" and options.get("transaction_mode") != "IMMEDIATE":
