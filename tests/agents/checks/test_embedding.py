@@ -96,6 +96,7 @@ def test_a_project_without_doors_needs_no_middleware(settings: Settings) -> None
         ("Q_CLUSTER", {"redis": {}}, "vel.W021"),
         ("CSRF_USE_SESSIONS", True, "vel.W022"),
         ("LOGIN_URL", "nowhere", "vel.E027"),
+        ("LOGIN_URL", "/accounts/login/", "vel.W023"),
     ],
 )
 def test_a_setting_that_does_not_fit_is_named(
@@ -103,6 +104,16 @@ def test_a_setting_that_does_not_fit_is_named(
 ) -> None:
     setattr(settings, name, value)
     assert found() == [problem]
+
+
+@pytest.mark.parametrize(
+    "url", ["/login/", "/login", "/login/?next=/", "https://id.example.org/in"]
+)
+def test_the_address_of_a_login_page_may_be_a_path_or_another_server(
+    settings: Settings, url: str
+) -> None:
+    settings.LOGIN_URL = url
+    assert found() == []
 
 
 def test_templates_that_are_not_found_are_named(settings: Settings) -> None:
