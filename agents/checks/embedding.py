@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.apps import apps
 from django.conf import settings
@@ -17,7 +18,14 @@ from django.db import connections, router
 from django.shortcuts import resolve_url
 from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
-from django.urls import NoReverseMatch, get_resolver, resolve, reverse
+from django.urls import (
+    NoReverseMatch,
+    Resolver404,
+    get_resolver,
+    get_script_prefix,
+    resolve,
+    reverse,
+)
 from django.utils.module_loading import import_string
 
 from agents.kernel.features import features
@@ -75,18 +83,19 @@ def _times() -> Iterator[CheckMessage]:
 
 def _databases() -> Iterator[CheckMessage]:
     of_features = [config.label for config in features()]
-    for label in dict.fromkeys(["agents", "django_q", *of_features]):
-        for model in apps.get_app_config(label).get_models():
-            for alias in (router.db_for_write(model), router.db_for_read(model)):
-                if alias != "default":
-                    yield Error(
-                        f"A database router sends {model._meta.label} to {alias!r}: Vel's "
-                        "transactions are in 'default'.",
-                        hint="Let DATABASE_ROUTERS leave the apps agents and django_q, "
-                        f"those of features, and the user model, in 'default'. {_DOCS}",
-                        id="vel.E023",
-                    )
-                    return
+    labels = dict.fromkeys(["agents", "django_q", *of_features])
+    of_vel = (model for label in labels for model in apps.get_app_config(label).get_models())
+    for model in (get_user_model(), *of_vel):
+        elsewhere = {router.db_for_write(model), router.db_for_read(model)} - {"default"}
+        if elsewhere:
+            yield Error(
+                f"A database router sends {model._meta.label} to {min(elsewhere)!r}: Vel's "
+                "transactions are in 'default'.",
+                hint="Let DATABASE_ROUTERS leave the apps agents and django_q, "
+                f"those of features, and the user model, in 'default'. {_DOCS}",
+                id="vel.E023",
+            )
+            break
     default = connections["default"]
     options = default.settings_dict.get("OPTIONS") or {}
     if default.vendor == "sqlite" and options.get("transaction_mode") != "IMMEDIATE":
@@ -209,15 +218,30 @@ def _sessions() -> Iterator[CheckMessage]:
 
 
 def _login() -> Iterator[CheckMessage]:
+    problem = (
+        f"LOGIN_URL {str(settings.LOGIN_URL)!r} leads nowhere: the pages send people there who "
+        "have not signed in."
+    )
+    hint = f"Name your own login page, or one at agents.web.login.login. {_DOCS}"
     try:
-        resolve_url(settings.LOGIN_URL)
+        place = urlsplit(resolve_url(settings.LOGIN_URL))
     except NoReverseMatch:
-        yield Error(
-            f"LOGIN_URL {str(settings.LOGIN_URL)!r} leads nowhere: the pages send people there who "
-            "have not signed in.",
-            hint=f"Name your own login page, or one at agents.web.login.login. {_DOCS}",
-            id="vel.E027",
-        )
+        yield Error(problem, hint=hint, id="vel.E027")
+        return
+    # Another server can answer this path, so it is no error.
+    if not place.netloc and not _is_answered(place.path.removeprefix(get_script_prefix()[:-1])):
+        yield Warning(problem, hint=hint, id="vel.W023")
+
+
+def _is_answered(path: str) -> bool:
+    """Return whether the project has a page at `path`, or at `path` with a slash."""
+    for spelling in (path, f"{path}/"):
+        try:
+            resolve(spelling)
+        except Resolver404:
+            continue
+        return True
+    return False
 
 
 def _templates(name: str, whose: str) -> Iterator[CheckMessage]:

@@ -37,9 +37,9 @@ OTHERWISE = (
     "I am the offline scripted model; no language model is asked, so I cannot work on this. I can "
     "only run the demo: choose **Run the demo** on the home page, or enter `vel demo` in a "
     "terminal.\n\n"
-    "To use a real model, stop Vel, set ANTHROPIC_API_KEY, and start it again. The page *Install "
-    "Vel* of the documentation names the variables for other models and for your own server. You "
-    "said:\n\n"
+    "To use a real model, store its key on the page **Provider keys**, or stop Vel, set "
+    "ANTHROPIC_API_KEY, and start it again. The page *Install Vel* of the documentation names the "
+    "variables for other models and for your own server. You said:\n\n"
 )
 STEPS = (
     "Look at the data",

@@ -24,8 +24,13 @@ class StricterCsrf(CsrfViewMiddleware):
 
 
 class Elsewhere:
+    """A router that sends the models of one app to another database."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
     def db_for_write(self, model: Any, **hints: Any) -> str | None:
-        return "other" if model._meta.app_label == "memory" else None
+        return "other" if model._meta.app_label == self._label else None
 
 
 def view(request: HttpRequest) -> HttpResponse:
@@ -85,11 +90,13 @@ def test_a_project_without_doors_needs_no_middleware(settings: Settings) -> None
     ("name", "value", "problem"),
     [
         ("USE_TZ", False, "vel.E022"),
-        ("DATABASE_ROUTERS", [Elsewhere()], "vel.E023"),
+        ("DATABASE_ROUTERS", [Elsewhere("memory")], "vel.E023"),
+        ("DATABASE_ROUTERS", [Elsewhere("auth")], "vel.E023"),
         ("Q_CLUSTER", {"orm": "default", "sync": True}, "vel.E024"),
         ("Q_CLUSTER", {"redis": {}}, "vel.W021"),
         ("CSRF_USE_SESSIONS", True, "vel.W022"),
         ("LOGIN_URL", "nowhere", "vel.E027"),
+        ("LOGIN_URL", "/accounts/login/", "vel.W023"),
     ],
 )
 def test_a_setting_that_does_not_fit_is_named(
@@ -97,6 +104,16 @@ def test_a_setting_that_does_not_fit_is_named(
 ) -> None:
     setattr(settings, name, value)
     assert found() == [problem]
+
+
+@pytest.mark.parametrize(
+    "url", ["/login/", "/login", "/login/?next=/", "https://id.example.org/in"]
+)
+def test_the_address_of_a_login_page_may_be_a_path_or_another_server(
+    settings: Settings, url: str
+) -> None:
+    settings.LOGIN_URL = url
+    assert found() == []
 
 
 def test_templates_that_are_not_found_are_named(settings: Settings) -> None:

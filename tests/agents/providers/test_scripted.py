@@ -127,8 +127,9 @@ def test_the_echo_names_itself_and_repeats_the_message() -> None:
 def test_the_demo_names_its_limits_and_how_to_use_a_real_model() -> None:
     text = play(ScriptedProvider(), "demo", ["Bring me the report"])[0].blocks[0]["text"]
     assert text.endswith("Bring me the report")
-    for name in ("**Run the demo**", "`vel demo`", "ANTHROPIC_API_KEY", "*Install Vel*"):
+    for name in ("**Run the demo**", "`vel demo`", "**Provider keys**", "*Install Vel*"):
         assert name in text
+    assert "ANTHROPIC_API_KEY" in text
 
 
 def test_usage_is_estimated_and_costs_nothing() -> None:
