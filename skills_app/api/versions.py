@@ -98,7 +98,7 @@ class ReviewSkill(ApiView):
 
     @operation(
         "review_skill",
-        "Vouch for a version",
+        "Accept a version as reviewed",
         body=ReviewBody,
         answer=ChangedVersionShape,
         errors=(409,),

@@ -72,7 +72,7 @@ def review(name: str, number: int | None, content_hash: str | None, agent: str |
             file=sys.stderr,
         )
         return USAGE
-    if not confirm("Vouch for all of this?", new_console(stderr=True)):
+    if not confirm("Accept all of this as reviewed?", new_console(stderr=True)):
         print("Nothing is accepted.", file=sys.stderr)
         return USAGE
     _accept(version, version.content_hash)

@@ -154,7 +154,7 @@ def _judge(request: PersonRequest, row: Skill) -> HttpResponse:
                     content_hash=form.get("content_hash", ""),
                     seen_trust=form.get("trust", ""),
                 )
-                message = f"You vouch for version {version.number}; agents get it from now on."
+                message = f"Version {version.number} is reviewed. New runs get it."
             case "quarantine":
                 quarantine_version(version.pk, by=user, reason=reason_of(request))
                 message = f"Version {version.number} is in quarantine: no agent gets it."

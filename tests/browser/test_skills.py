@@ -115,7 +115,7 @@ def test_a_later_version_is_found_compared_and_reviewed(
     expect(page).to_have_url(re.compile(rf"/skills/{skill}/\?version=2&compare=1"))
     expect(page.locator("tr.added").first).to_contain_text("every quince")
     page.get_by_role("button", name="Accept as reviewed").click()
-    expect(page.get_by_role("alert")).to_contain_text("You vouch for version 2")
+    expect(page.get_by_role("alert")).to_contain_text("Version 2 is reviewed")
     expect(page.locator(".badges .status")).to_have_text("reviewed")
     page.get_by_label("Reason for the quarantine").fill("A mistake")
     page.get_by_role("button", name="Put into quarantine").click()

@@ -1,4 +1,4 @@
-"""The page about the command line says for each command whom it acts as."""
+"""The page about the command line says whom each command acts as. Its help shows its arguments."""
 
 from __future__ import annotations
 
@@ -61,3 +61,11 @@ def test_only_commands_of_a_user_read_with_the_permissions_of_a_user() -> None:
         acts_as_user = OF_A_USER.search(inspect.getsource(source)) is not None
         wanted = who_of(name, rows) == "your user"
         assert acts_as_user == wanted, name
+
+
+def test_the_help_shows_brackets_around_each_argument_that_is_optional() -> None:
+    for name, command in commands(click.Context(vel, info_name="vel"), vel):
+        context = click.Context(command, info_name=name)
+        for argument in command.params:
+            if isinstance(argument, click.Argument) and not argument.required:
+                assert argument.make_metavar(context).startswith("["), name

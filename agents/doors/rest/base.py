@@ -45,7 +45,7 @@ class HasScope(BasePermission):
             return True  # a session, or a method that gets a 405
         needed = getattr(view, "scopes", {}).get("GET" if method == "HEAD" else method)
         if needed == SESSION_ONLY:
-            self.message = "No token does this: sign in, or ask whoever runs this server."
+            self.message = "Tokens cannot do this. Sign in, and use the session."
             return False
         has = request.auth.scopes if isinstance(request.auth, ApiToken) else []
         self.message = (

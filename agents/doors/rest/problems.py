@@ -30,7 +30,7 @@ logger = logging.getLogger("agents.api")
 
 CONTENT_TYPE = "application/problem+json"
 RETRY_SECONDS = 2
-HOW_TO_SIGN_IN = f"Say who asks: {HEADER}; `vel token create USER` makes a token."
+HOW_TO_SIGN_IN = f"Sign in, or send a token: {HEADER}. `vel token create USER` creates one."
 
 
 def problem(

@@ -32,7 +32,7 @@ SPACE_SECONDS = 60
 """Seconds after which a sender may try again when the disk is full."""
 _JSON = ("application/json",)
 _UNKNOWN = (
-    "There is nothing here for this request: its address, signature or time is not as it must be."
+    "The address, the signature or the time of this request is invalid, or the webhook is paused."
 )
 
 

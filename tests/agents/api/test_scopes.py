@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -159,3 +160,15 @@ def test_reading_needs_only_the_scope_read() -> None:
     posts = {path for method, path in writing if method != "GET"}
     # `rehearse` changes nothing; the chat needs `run` or `approve`, too, depending on the body.
     assert posts == {"/api/v1/agents/x/policy/rehearse", "/api/v1/agents/x/chat"}
+
+
+def test_the_page_about_the_api_lists_the_requests_that_need_a_session() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs/reference/rest-api.md").read_text("utf-8")
+    table = page.partition("which only a session can send:")[2].partition("\n\n##")[0]
+    listed = set(re.findall(r"^\| `([A-Z]+) /([a-z]+)", table, re.MULTILINE))
+    needed = {
+        (method, address.removeprefix("/api/v1/").partition("/")[0])
+        for method, address, scope in all_methods()
+        if scope == SESSION_ONLY
+    }
+    assert listed == needed

@@ -302,7 +302,7 @@ def test_a_review_asks_and_an_empty_line_accepts_nothing(vel: Vel) -> None:
     assert done.returncode == 0, done.stderr
     for typed, code, trust in (("\n", 2, "imported"), ("y\n", 0, "reviewed")):
         terminal = Terminal(vel, "skills", "review", "beans")
-        terminal.expect("Vouch for all of this?")
+        terminal.expect("Accept all of this as reviewed?")
         terminal.type(typed)
         assert terminal.finish() == code
         assert vel.value("SELECT trust FROM skills_app_skillversion WHERE source='cli'") == trust

@@ -59,7 +59,7 @@ def test_a_package_is_shown_with_its_files(olga: Client, peter: Client) -> None:
         assert expected in shown
     assert made.version.content_hash in shown
     assert "Count them." in shown
-    assert "vouch" not in shown
+    assert "Accept as reviewed" not in shown
     assert "Delete from the library" not in shown
     assert "b = 2" in page(peter, skill, "?file=scripts/count.py")
 
@@ -149,7 +149,7 @@ def test_a_waiting_version_is_compared_and_reviewed(olga: Client, peter: Client)
     assert "look again" in post(olga, skill, "review", **seen, trust="reviewed")
     assert "To review skills" in post(peter, skill, "review", **seen, trust="imported")
     assert SkillVersion.objects.get(pk=version.pk).trust == Trust.IMPORTED
-    assert "You vouch for version 2" in post(olga, skill, "review", **seen, trust="imported")
+    assert "Version 2 is reviewed" in post(olga, skill, "review", **seen, trust="imported")
     assert Skill.objects.get(pk=skill.pk).current_id == version.pk
 
 

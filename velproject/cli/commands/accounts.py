@@ -146,7 +146,7 @@ def create_api_token(username: str, scopes: tuple[str, ...], name: str, days: in
 
 
 @token.command("list")
-@click.argument("username", metavar="USER", required=False)
+@click.argument("username", metavar="[USER]", required=False)
 @with_database
 @json_option
 def list_tokens(username: str | None, as_json: bool) -> None:

@@ -36,7 +36,7 @@ def toolbox() -> None:
 
 @toolbox.command("create")
 @click.argument("name")
-@click.argument("requirements", metavar="PACKAGE…", nargs=-1)
+@click.argument("requirements", metavar="[PACKAGE…]", nargs=-1)
 @click.option(
     "-r",
     "--requirement",

@@ -181,7 +181,7 @@ def list_command(place: str, as_json: bool) -> None:
 
 
 @backup.command(short_help="Check that a backup can be restored.")
-@click.argument("name", metavar="BACKUP", default="latest")
+@click.argument("name", metavar="[BACKUP]", default="latest")
 @_from_option
 @click.option(
     "--scratch",
