@@ -39,7 +39,7 @@ def check_mcp_servers() -> Iterator[Finding]:
                 subject,
                 Level.NOTE,
                 f"{status_of(row)}: {visible(row.problem)[:300]}",
-                "Mend that, then fetch its tools in the admin.",
+                "Fix this, then fetch its tools in the admin.",
             )
         elif row.found is not None or not row.tools:
             yield Finding(
