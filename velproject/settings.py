@@ -94,7 +94,15 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "web:home"
 LOGOUT_REDIRECT_URL = "login"
 
+# Only pages are translated: velproject/web/page_language.py.
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [Path(__file__).resolve().parent / "locale"]
+LANGUAGE_COOKIE_NAME = "vel_language"
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_SECURE = HTTPS
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
