@@ -17,6 +17,12 @@ class TextCatalog(JavaScriptCatalog):
     packages = ["agents"]
 
 
+def chosen_language(request: HttpRequest) -> str:
+    """Return the language that the person chose, or "" (the language of the browser)."""
+    chosen = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
+    return chosen if chosen in dict(settings.LANGUAGES) else ""
+
+
 @public_page
 @require_safe
 def texts(request: HttpRequest) -> HttpResponseBase:

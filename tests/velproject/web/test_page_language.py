@@ -1,0 +1,179 @@
+"""The language of pages, and the English of everything else."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.test import AsyncClient, Client
+from django.utils.translation import get_language, override
+
+from tests.agents.api.rows import make_user
+from tests.support.every_address import Address, addresses
+
+pytestmark = pytest.mark.django_db
+
+GERMAN = {"accept-language": "de-AT,de;q=0.9,en;q=0.5"}
+AUTOMATIC = {"language": "", "next": "/login/"}
+PAGE_NAMES = ("web:", "admin:", "admin/", "login", "logout", "vel-status")
+ANSWERS_ONCE = {
+    "api:schema": "takes seconds, and `docs/reference` has its English text",
+    "metrics": "shows what the process did in the meantime",
+}
+
+
+@pytest.fixture
+def browser() -> Client:
+    return Client()
+
+
+def language_of(response: object) -> str:
+    html = response.content.decode()  # type: ignore[attr-defined]
+    found = re.search(r'<html lang="(\w+)"', html)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [
+        ("de", "de"),
+        ("de-AT,de;q=0.9", "de"),
+        ("fr", "en"),
+        ("*", "en"),
+        ("", "en"),
+        ("x" * 9000, "en"),
+    ],
+)
+def test_a_page_is_in_the_language_of_the_browser(
+    browser: Client, accepted: str, language: str
+) -> None:
+    page = browser.get("/login/", headers={"accept-language": accepted})
+    assert language_of(page) == language
+    assert page["Content-Language"] == language
+    assert {"Accept-Language", "Cookie"} <= set(page["Vary"].split(", "))
+    assert "no-store" in page["Cache-Control"]
+
+
+def test_the_choice_of_a_person_is_stronger_than_the_browser(browser: Client) -> None:
+    answer = browser.post("/language/", {"language": "en", "next": "/login/"})
+    assert answer["Location"] == "/login/"
+    cookie = answer.cookies["vel_language"]
+    assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+    assert language_of(browser.get("/login/", headers=GERMAN)) == "en"
+    browser.post("/language/", AUTOMATIC)
+    assert language_of(browser.get("/login/", headers=GERMAN)) == "de"
+
+
+def test_the_menu_shows_the_choice(browser: Client) -> None:
+    browser.force_login(make_user("olga"))
+    assert '<button name="language" value="" aria-pressed="true">' in home(browser)
+    browser.post("/language/", {"language": "de", "next": "/"})
+    assert '<button name="language" value="de" lang="de" aria-pressed="true">' in home(browser)
+
+
+def home(browser: Client) -> str:
+    return browser.get("/").content.decode()
+
+
+@pytest.mark.parametrize("back", ["https://evil.example/", "//evil.example", "javascript:alert(1)"])
+def test_the_choice_leads_to_no_other_site(browser: Client, back: str) -> None:
+    headers = {"referer": "https://evil.example/"}
+    answer = browser.post("/language/", {"language": "de", "next": back}, headers=headers)
+    assert answer["Location"] == "/"
+
+
+def test_an_unknown_language_leaves_the_page_english(browser: Client) -> None:
+    for language in ("fr", "xx", "../../etc"):
+        browser.post("/language/", {"language": language, "next": "/"})
+        assert language_of(browser.get("/login/")) == "en"
+
+
+def test_only_a_form_of_the_page_changes_the_language(browser: Client) -> None:
+    assert browser.get("/language/").status_code == 405
+    strict = Client(enforce_csrf_checks=True)
+    assert strict.post("/language/", {"language": "de", "next": "/"}).status_code == 403
+    assert "vel_language" not in strict.cookies
+
+
+def test_the_texts_of_scripts_are_those_of_the_page(browser: Client) -> None:
+    assert "texts.js" not in browser.get("/login/").content.decode()
+    page = browser.get("/login/", headers=GERMAN).content.decode()
+    assert '<script src="/texts.js"></script>' in page
+    texts = browser.get("/texts.js", headers=GERMAN)
+    assert texts["Content-Type"].startswith("text/javascript")
+    assert texts["Content-Language"] == "de"
+    assert "no-store" in texts["Cache-Control"]
+
+
+def test_an_unknown_address_is_a_page_unless_it_is_of_the_api(browser: Client) -> None:
+    assert language_of(browser.get("/no/such/page", headers=GERMAN)) == "de"
+    answers = [browser.get("/api/v1/no-such", headers=each) for each in (GERMAN, {})]
+    assert answers[0].content == answers[1].content
+    assert "Content-Language" not in answers[0]
+
+
+def programs_addresses() -> list[Address]:
+    return [
+        each
+        for each in addresses()
+        if not each.name.startswith(PAGE_NAMES) and each.name not in ANSWERS_ONCE
+    ]
+
+
+def test_programs_get_the_same_bytes_in_each_language() -> None:
+    """Ask each address that is not a page, as a visitor and as a user who may do everything."""
+    root = make_user("root", superuser=True)
+    compared = 0
+    for address in programs_addresses():
+        for user, method in ((None, "get"), (root, "get"), (root, "post")):
+            answers = [bytes_of(address, user, method, language) for language in ("en", "de")]
+            assert answers[0] == answers[1], (address, method)
+            compared += 1
+    assert compared > 100
+
+
+def bytes_of(address: Address, user: User | None, method: str, language: str) -> tuple[object, ...]:
+    client = Client(raise_request_exception=False)
+    if user is not None:
+        client.force_login(user)
+    client.cookies["vel_language"] = language
+    body = {"content_type": "application/json"} if method == "post" else {}
+    call = getattr(client, method)
+    answer = call(address.path, headers={"accept-language": language}, **body)
+    assert "Content-Language" not in answer, address
+    return answer.status_code, answer.getvalue(), answer.get("Vary", "")
+
+
+def test_an_english_request_after_a_german_one_is_english(browser: Client) -> None:
+    assert language_of(browser.get("/login/", headers=GERMAN)) == "de"
+    assert get_language() == "en"
+    assert language_of(browser.get("/login/")) == "en"
+    with override("de"):  # left by another request of this thread
+        assert language_of(browser.get("/login/")) == "en"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_requests_at_the_same_time_keep_their_languages() -> None:
+    async def visit(language: str) -> str:
+        headers = {"accept-language": language}
+        return language_of(await AsyncClient().get("/login/", headers=headers))
+
+    async def visit_all() -> list[str]:
+        return await asyncio.gather(*(visit(each) for each in wanted))
+
+    wanted = ["de", "en", "en", "de", "de", "en"]
+    assert async_to_sync(visit_all)() == wanted
+
+
+def test_a_thread_of_a_german_page_is_english() -> None:
+    seen: list[str | None] = []
+    with override("de"):
+        thread = threading.Thread(target=lambda: seen.append(get_language()))
+        thread.start()
+        thread.join()
+    assert seen == ["en"]
