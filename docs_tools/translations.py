@@ -1,7 +1,7 @@
 """Write the catalogs of the pages' texts: `make translations`. It needs GNU gettext.
 
 New texts get an empty translation in `velproject/locale/`. After you have filled them in, run it
-again: it also compiles the catalogs. With `--check`, it only reports whether the catalogs have
+again: it also compiles the catalogs. `check` only reports whether the catalogs have
 exactly the texts of the code.
 """
 
@@ -9,21 +9,29 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import django
 from django.core.management import call_command
 from django.core.management.commands import makemessages
 from django.core.management.utils import find_command
 
+from agents.agent_files.shape import Rows, file_class
+from agents.doors.agent_form.labels import CONTEXT as OPTIONS
+from agents.doors.agent_form.labels import english_label
+from agents.features.agent_editor.form import SHARING
+from agents.kernel.options import FormHelp, Labels, option_classes, option_fields
+from agents.kernel.relations import relations
+from agents.page_templates import PAGE_LOCALE
 from docs_tools.catalog import Key, read_catalog
-from velproject.row_names import CONTEXT, derived_names
+from velproject.row_names import CONTEXT as ROWS
+from velproject.row_names import derived_names
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCALE = ROOT / "velproject/locale"
-ROW_NAMES = ROOT / "velproject/row_names_for_gettext.py"
-"""A temporary file with the names of models and fields, which no code has as texts."""
+LOCALE = PAGE_LOCALE
+DERIVED = ROOT / "velproject/derived_texts_for_gettext.py"
+"""A temporary file with the names of rows and the texts of options, which no code marks."""
 WITHOUT_PAGES = (
     ".*",
     "benchmarks",
@@ -65,10 +73,37 @@ def _shown(key: Key) -> str:
     return f"{text!r} ({context})" if context else repr(text)
 
 
+def options() -> Iterator[str]:
+    """Yield the texts of the form of an agent: labels, help, choices and titles."""
+    yield from ("Agent", "Approval", SHARING)
+    yield from (kind.title or kind.__name__ for kind in option_classes())
+    yield from (relation.title for relation in relations())
+    yield from _texts_of(file_class().model_json_schema())
+    for field in (*option_fields().values(), *Rows.model_fields.values()):
+        for item in field.metadata:
+            if isinstance(item, Labels):
+                yield from item.by_value.values()
+            elif isinstance(item, FormHelp):
+                yield item.text
+
+
+def _texts_of(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for name, part in schema.get("properties", {}).items():
+            yield english_label(name)
+            if part.get("description"):
+                yield part["description"]
+    for part in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(part, dict | list):
+            yield from _texts_of(part)
+
+
 def run(command: makemessages.Command, domain: str) -> None:
     """Run `command` for the texts of one domain."""
-    calls = [f"pgettext({CONTEXT!r}, {name!r})\n" for name in sorted(derived_names)]
-    ROW_NAMES.write_text("from django.utils.translation import pgettext\n" + "".join(calls))
+    texts = [*((ROWS, name) for name in derived_names), *((OPTIONS, text) for text in options())]
+    calls = [f"pgettext({context!r}, {text!r})\n" for context, text in sorted({*texts})]
+    DERIVED.write_text("from django.utils.translation import pgettext\n" + "".join(calls))
+    os.chdir(ROOT)  # the command searches the current directory
     try:
         call_command(
             command,
@@ -81,7 +116,7 @@ def run(command: makemessages.Command, domain: str) -> None:
             verbosity=0,
         )
     finally:
-        ROW_NAMES.unlink()
+        DERIVED.unlink()
 
 
 def check() -> int:
@@ -109,9 +144,3 @@ def write() -> int:
             compiled = catalog.with_suffix(".mo")
             subprocess.run(["msgfmt", "--check", "-o", compiled, catalog], check=True)
     return 0
-
-
-if __name__ == "__main__":
-    os.chdir(ROOT)
-    django.setup()
-    sys.exit(check() if "--check" in sys.argv else write())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agents.features.installed import installed_features
 from agents.kernel.settings import declarations, read_environment, refuse_duplicates
-from agents.page_templates import PAGE_TEMPLATES
+from agents.page_templates import PAGE_LOCALE, PAGE_TEMPLATES
 from velproject import env
 from velproject.server_settings import ServerSettings
 
@@ -98,7 +98,7 @@ LOGOUT_REDIRECT_URL = "login"
 # Only pages are translated: velproject/web/page_language.py.
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
-LOCALE_PATHS = [Path(__file__).resolve().parent / "locale"]
+LOCALE_PATHS = [PAGE_LOCALE]
 LANGUAGE_COOKIE_NAME = "vel_language"
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_HTTPONLY = True

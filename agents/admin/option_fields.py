@@ -9,6 +9,7 @@ from typing import Any, Literal, get_origin
 from django.utils.html import format_html
 
 from agents.doors.admin.text import pretty
+from agents.doors.agent_form.labels import option_text
 from agents.hidden_text import visible
 from agents.kernel.options import (
     json_value,
@@ -26,7 +27,7 @@ def option_fieldsets(may_change: Callable[[str], bool]) -> list[tuple[str, list[
     for kind in option_classes():
         fields = found.setdefault(kind.title or kind.__name__, [])
         fields += [name if may_change(name) else option_shown(name) for name in kind.model_fields]
-    return list(found.items())
+    return [(option_text(title), fields) for title, fields in found.items()]
 
 
 def options_shown() -> list[Callable[[Agent], Any]]:
@@ -50,5 +51,5 @@ def _show(name: str, agent: Agent) -> Any:
     if isinstance(value, list | dict):
         return format_html("<pre>{}</pre>", visible(pretty(value))) if value else None
     if get_origin(without_none(field.annotation)[0]) is Literal:
-        return labels_of(field).get(value, value)
+        return option_text(labels_of(field).get(value, str(value)))
     return visible(value) if isinstance(value, str) else value

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from agents.page_templates import PAGE_LOCALE
 from docs_tools.catalog import read_catalog
-from docs_tools.translations import LOCALE
 
-CATALOGS = sorted(LOCALE.glob("*/LC_MESSAGES/*.po"))
+CATALOGS = sorted(PAGE_LOCALE.glob("*/LC_MESSAGES/*.po"))
 PARTS = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}|\{\{.*?\}\}|</?\w+[^>]*>|&\w+;|`[^`]*`")
 """Placeholders, tags and code, which a translation must keep."""
 

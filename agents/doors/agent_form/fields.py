@@ -25,6 +25,7 @@ from agents.doors.agent_form.checks import (
     check_rules,
     check_tool_name,
 )
+from agents.doors.agent_form.labels import option_text
 from agents.doors.agent_form.lines import LinesField
 from agents.doors.agent_form.rows import MapField, RowsField
 from agents.doors.agent_form.texts import LongText
@@ -168,7 +169,7 @@ def definition_field(
     """Return the form field for the field `name` of an agent's file, with its current value."""
     special = special_fields() if special is None else special
     if name in special:
-        return special[name](present, help_of(field))
+        return special[name](present, option_text(help_of(field)))
     return form_field(name, field)
 
 
@@ -215,7 +216,7 @@ def _limits(definition: type[BaseModel]) -> dict[str, tuple[int | None, int | No
 def form_field(name: str, option: FieldInfo) -> forms.Field:
     """Return the form field for the type of a field of an agent's file."""
     kind, _ = without_none(option.annotation)
-    more: dict[str, Any] = {"required": False, "help_text": help_of(option)}
+    more: dict[str, Any] = {"required": False, "help_text": option_text(help_of(option))}
     if kind is bool:
         return forms.BooleanField(**more)
     if kind in (int, float):
@@ -230,7 +231,10 @@ def form_field(name: str, option: FieldInfo) -> forms.Field:
         labels = labels_of(option)
         kind = type(next(iter(labels)))
         return forms.TypedChoiceField(
-            choices=[*labels.items()], coerce=lambda typed: kind(typed), empty_value="", **more
+            choices=[(value, option_text(label)) for value, label in labels.items()],
+            coerce=lambda typed: kind(typed),
+            empty_value="",
+            **more,
         )
     return _list_field(name, option, kind, **more)
 

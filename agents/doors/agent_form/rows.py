@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from agents.doors.admin.json_input import JsonText
-from agents.doors.agent_form.labels import label_of
+from agents.doors.agent_form.labels import label_of, option_text
 from agents.doors.agent_form.listed import listed
 from agents.doors.agent_form.suggestions import suggested
 from agents.hidden_text import escaped_text, unescaped_text
@@ -95,7 +95,7 @@ def inputs_of(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[Ce
             nested = tuple(
                 cell for cell in inputs_of(kind, (*path, name)) if isinstance(cell, Cell)
             )
-            yield Group(label_of(name), each.description or "", nested)
+            yield Group(label_of(name), option_text(each.description or ""), nested)
         else:
             yield _cell(name, each, kind, optional=optional, path=(*path, name))
 
@@ -111,7 +111,7 @@ def _cell(name: str, each: FieldInfo, kind: Any, *, optional: bool, path: tuple[
         shape = "number"
     elif get_origin(kind) is Literal:
         shape = "choice"
-        choices = [(str(value), label) for value, label in labels_of(each).items()]
+        choices = [(str(value), option_text(label)) for value, label in labels_of(each).items()]
     elif get_origin(kind) is tuple:
         item = get_args(kind)[0]
         if get_origin(item) is Literal:
@@ -129,7 +129,7 @@ def _cell(name: str, each: FieldInfo, kind: Any, *, optional: bool, path: tuple[
         path=path,
         kind=shape,
         label=label_of(name),
-        help_text=each.description or "",
+        help_text=option_text(each.description or ""),
         choices=tuple(choices),
         default=default,
         suggests=suggests,

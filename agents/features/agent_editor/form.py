@@ -17,7 +17,7 @@ from agents.doors.agent_form.fields import (
     entered_value,
     special_fields,
 )
-from agents.doors.agent_form.labels import label_of
+from agents.doors.agent_form.labels import label_of, option_text
 from agents.doors.agent_form.rows import RowsField
 from agents.doors.agent_form.texts import LongText
 from agents.hidden_text import escaped_text, unescaped_text, visible
@@ -75,7 +75,7 @@ def sections() -> dict[str, tuple[str, list[str]]]:
     rest = [name for name in Rows.model_fields if name != "approver_groups"]
     found.setdefault(SHARING, []).extend(rest)
     return {
-        slugify(title): (title, [name for name in names if name not in FIXED])
+        slugify(title): (option_text(title), [name for name in names if name not in FIXED])
         for title, names in found.items()
     }
 
@@ -115,7 +115,7 @@ class DefinitionForm(forms.Form):
 def _field(agent: Agent, name: str, present: Any, special: Mapping[str, Make]) -> forms.Field:
     field = file_fields()[name]
     relation = relation_named(name)
-    words = {"help_text": help_of(field)}
+    words = {"help_text": option_text(help_of(field))}
     if isinstance(relation, OwnRows):
         found: forms.Field = RowsField(
             relation.item, noun=name.removesuffix("s"), agent=agent, **words
