@@ -11,6 +11,8 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agents.doors.downloads import attached_bytes
@@ -154,21 +156,22 @@ def _judge(request: PersonRequest, row: Skill) -> HttpResponse:
                     content_hash=form.get("content_hash", ""),
                     seen_trust=form.get("trust", ""),
                 )
-                message = f"You vouch for version {version.number}; agents get it from now on."
+                message = gettext("You vouch for version %(number)s; agents get it from now on.")
             case "quarantine":
                 quarantine_version(version.pk, by=user, reason=reason_of(request))
-                message = f"Version {version.number} is in quarantine: no agent gets it."
+                message = gettext("Version %(number)s is in quarantine: no agent gets it.")
             case "delete":
                 base = number_of(request, "base")
                 delete_skill_of_library(row.pk, by=user, base_version=base, source=SOURCE)
-                messages.success(request, visible(f"{row.name} was deleted from the library."))
+                text = gettext("%(skill)s was deleted from the library.") % {"skill": row.name}
+                messages.success(request, visible(text))
                 return redirect("web:skill-library")
             case _:
-                raise InvalidRequest("Choose review, quarantine or delete.")
+                raise InvalidRequest(gettext("Choose review, quarantine or delete."))
     except ServiceError as error:
         messages.error(request, visible(error.message))
     else:
-        messages.success(request, message)
+        messages.success(request, message % {"number": version.number})
     return redirect(f"{reverse('web:skill', args=[row.pk])}?version={version.number}")
 
 
@@ -217,7 +220,9 @@ def shown_file(entry: PackageEntry, data: bytes, findings: Sequence[dict[str, An
 def _cut_line(line: str) -> str:
     if len(line) <= LINE_CHARACTERS:
         return line
-    return f"{line[:LINE_CHARACTERS]} … {len(line) - LINE_CHARACTERS:,} more characters"
+    more = number_format(len(line) - LINE_CHARACTERS, force_grouping=True)
+    cut = gettext("… %(count)s more characters") % {"count": more}
+    return f"{line[:LINE_CHARACTERS]} {cut}"
 
 
 def _of_lines(lines: Sequence[str], findings: Iterable[dict[str, Any]]) -> list[LineFinding]:
@@ -244,11 +249,17 @@ def comparison(old: SkillVersion, new: SkillVersion) -> Review:
     sections = tuple(_section(change) for change in compared.files[:COMPARED_FILES])
     notes = []
     if not compared.files:
-        notes.append(Note("All files are the same, byte for byte."))
+        notes.append(Note(gettext("All files are the same, byte for byte.")))
     if len(compared.files) > COMPARED_FILES:
         more = len(compared.files) - COMPARED_FILES
-        notes.append(Note(f"{more} more changed files are not shown here.", "warning"))
-    return Review(f"Version {old.number} → version {new.number}", sections, tuple(notes))
+        text = ngettext(
+            "%(count)s more changed file is not shown here.",
+            "%(count)s more changed files are not shown here.",
+            more,
+        )
+        notes.append(Note(text % {"count": more}, "warning"))
+    title = gettext("Version %(old)s → version %(new)s") % {"old": old.number, "new": new.number}
+    return Review(title, sections, tuple(notes))
 
 
 def _section(change: FileChange) -> DiffSection:
@@ -270,16 +281,16 @@ def facts_of(version: SkillVersion) -> list[tuple[str, str]]:
     head = version.fields
     tools = head.allowed_tools
     facts = [
-        ("Title", head.title),
-        ("Version", head.version),
-        ("Author", head.author),
-        ("Licence", head.license),
-        ("Compatibility", head.compatibility),
-        ("Tags", ", ".join(head.tags)),
-        ("Triggers", ", ".join(head.triggers)),
-        ("Requires", ", ".join(head.requires)),
-        ("Narrows tools to", "none" if tools == () else ", ".join(tools or ())),
-        ("Needs tools", ", ".join(head.tools_required)),
+        (gettext("Title"), head.title),
+        (gettext("Version"), head.version),
+        (gettext("Author"), head.author),
+        (gettext("Licence"), head.license),
+        (gettext("Compatibility"), head.compatibility),
+        (gettext("Tags"), ", ".join(head.tags)),
+        (gettext("Triggers"), ", ".join(head.triggers)),
+        (gettext("Requires"), ", ".join(head.requires)),
+        (gettext("Narrows tools to"), gettext("none") if tools == () else ", ".join(tools or ())),
+        (gettext("Needs tools"), ", ".join(head.tools_required)),
         *head.metadata.items(),
         *head.extra.items(),
     ]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-EXAMPLES: dict[str, dict[str, Any]] = {
-    "A verdict with its reason": {
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+EXAMPLES: dict[str | Promise, dict[str, Any]] = {
+    _("A verdict with its reason"): {
         "type": "object",
         "properties": {
             "verdict": {"enum": ["accept", "reject", "unclear"]},
@@ -14,7 +17,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "required": ["verdict", "reason"],
         "additionalProperties": False,
     },
-    "A list of items": {
+    _("A list of items"): {
         "type": "object",
         "properties": {
             "items": {
@@ -34,7 +37,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "required": ["items"],
         "additionalProperties": False,
     },
-    "A text with its sources": {
+    _("A text with its sources"): {
         "type": "object",
         "properties": {
             "answer": {"type": "string"},
