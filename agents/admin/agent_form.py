@@ -11,6 +11,7 @@ from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.core.exceptions import ValidationError
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from agents.doors.agent_form.checks import at_its_field
 from agents.doors.agent_form.fields import take_options
@@ -41,8 +42,8 @@ class RelationField(forms.ModelMultipleChoiceField):
         super().__init__(
             queryset=relation.choices(Agent()).none(),
             required=False,
-            widget=RowSelector(relation.title.lower(), is_stacked=False),
-            help_text=relation.help_text,
+            widget=RowSelector(gettext(relation.title).lower(), is_stacked=False),
+            help_text=gettext(relation.help_text) if relation.help_text else "",
         )
         self.relation = relation
 
@@ -122,8 +123,10 @@ class AgentForm(forms.ModelForm):
         slug: str = self.cleaned_data["slug"]
         if slug in RESERVED_SLUGS and "slug" in self.changed_data:
             raise ValidationError(
-                "Vel reserves this slug for an agent that it creates automatically. Choose another "
-                "slug."
+                gettext(
+                    "Vel reserves this slug for an agent that it creates automatically. Choose "
+                    "another slug."
+                )
             )
         return slug
 

@@ -9,6 +9,7 @@ from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from agents.doors.agent_form.rows import MapField, RowsField
 from agents.hidden_text import visible
@@ -61,7 +62,7 @@ def rehearsal_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str
         **page.admin_site.each_context(request),
         "opts": page.opts,
         "media": page.media + shown.media,
-        "title": f"Rehearse the policy of {visible(agent.name)}",
+        "title": gettext("Rehearse the policy of %(agent)s") % {"agent": visible(agent.name)},
         "agent": agent,
         "problem": visible(problem),
         "rehearsal": found,
