@@ -1,0 +1,74 @@
+"""The pages in German: nothing is cut, and no number becomes unreadable for scripts and forms."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import BrowserContext, Page
+
+from tests.browser.conftest import NewPage, look, overflow, shoot
+from tests.browser.test_every_page import LISTEN, prepared
+from tests.support.hang import HANG
+from tests.support.site import Site
+
+pytestmark = [pytest.mark.chromium, pytest.mark.timeout(6 * HANG)]
+
+HOSTILE = '<img src="x" onerror="document.title = 1">'
+LOCALIZED = """
+[...document.querySelectorAll("*")].flatMap((each) => [...each.attributes]
+    .filter((one) => /^-?[\\d.]*\\d,\\d+%?$/.test(one.value))
+    .map((one) => `${each.tagName} ${one.name}=${one.value}`))
+"""
+"""Attributes with a decimal comma, which scripts and browsers cannot read."""
+
+
+def in_german(context: BrowserContext, site: Site) -> None:
+    context.add_cookies([{"name": "vel_language", "value": "de", "url": site.url}])
+
+
+def problems(page: Page, name: str) -> list[str]:
+    found = [f"{name}: {text}" for text in page.evaluate("window.refused")]
+    found += [f"{name}: {text}" for text in page.evaluate(LOCALIZED)]
+    if page.locator("html").get_attribute("lang") != "de":
+        found.append(f"{name}: it is not German")
+    for width in (1280, 390):
+        look(page, width, "light")
+        shoot(page, f"german-{name}-{width}")
+        if overflow(page) > 0:
+            found.append(f"{name} at {width}: it scrolls sideways")
+    return found
+
+
+@pytest.mark.slow
+def test_german_pages_fit_and_work(site: Site, new_page: NewPage) -> None:
+    arguments = prepared(site)
+    site.do("make_user", name="gerda", admin=True)
+    run = arguments["run_id"]
+    page = new_page("gerda")
+    in_german(page.context, site)
+    page.add_init_script(LISTEN)
+    wrong: list[str] = []
+    for name, path in {
+        "home": "/",
+        "conversations": "/conversations/",
+        "run": f"/runs/{run}/",
+        "files": f"/runs/{run}/browse/",
+        "approvals": "/approvals/",
+        "editor": "/agents/assistant/settings/",
+        "editor-approval": "/agents/assistant/settings/?section=approval",
+        "editor-versions": "/agents/assistant/settings/?section=versions",
+        "console": "/console/",
+        "usage": "/usage/",
+        "skills": "/skills/",
+        "knowledge": "/agents/assistant/knowledge/",
+        "schedules": "/schedules/",
+        "profile": "/profile/",
+        "admin": "/admin/",
+        "admin-runs": "/admin/agents/run/",
+        "admin-agent": "/admin/agents/agent/",
+    }.items():
+        look(page, 1280, "light")
+        answer = page.goto(path)
+        assert answer is not None
+        assert answer.ok, path
+        wrong += problems(page, name)
+    assert wrong == []
