@@ -22,7 +22,7 @@ from agents.doors.agent_form.labels import CONTEXT as OPTIONS
 from agents.doors.agent_form.labels import english_label
 from agents.features.agent_editor.form import SHARING
 from agents.kernel.options import FormHelp, Labels, option_classes, option_fields
-from agents.kernel.relations import relations
+from agents.kernel.relations import OwnRows, relations
 from agents.page_templates import PAGE_LOCALE
 from docs_tools.catalog import Key, read_catalog
 from velproject.row_names import CONTEXT as ROWS
@@ -77,7 +77,11 @@ def options() -> Iterator[str]:
     """Yield the texts of the form of an agent: labels, help, choices and titles."""
     yield from ("Agent", "Approval", SHARING)
     yield from (kind.title or kind.__name__ for kind in option_classes())
-    yield from (relation.title for relation in relations())
+    for relation in relations():
+        yield relation.title
+        yield relation.help_text
+        if isinstance(relation, OwnRows):
+            yield relation.name.removesuffix("s")
     yield from _texts_of(file_class().model_json_schema())
     for field in (*option_fields().values(), *Rows.model_fields.values()):
         for item in field.metadata:

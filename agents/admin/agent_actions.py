@@ -25,6 +25,7 @@ from agents.agent_files.reading import MAX_BYTES
 from agents.doors.admin.bulk import Bulk, carry_out
 from agents.doors.admin.journal import person
 from agents.doors.admin.strict_pages import STYLES, strict
+from agents.doors.agent_form.labels import option_text
 from agents.hidden_text import visible
 from agents.kernel.options import option_classes, option_fields
 from agents.kernel.relations import relations
@@ -81,13 +82,13 @@ class AgentActions(_Base):
             left_out_fields = not_to_change(request)
             left_out = [str(part) for part, field in _PARTS.items() if field in left_out_fields]
             left_out += [
-                gettext(kind.title or kind.__name__)
+                option_text(kind.title or kind.__name__)
                 for kind in option_classes()
                 if kind not in OPTIONS
                 and kind.model_fields.keys() & agent.definition.keys() & set(left_out_fields)
             ]
             left_out += [
-                gettext(relation.title).lower()
+                option_text(relation.title).lower()
                 for relation in relations()
                 if relation.name in left_out_fields and relation.rows(agent)
             ]

@@ -29,6 +29,7 @@ from agents.doors.admin.journal import JournalAdmin
 from agents.doors.admin.own_rows import OwnRowsFormSet
 from agents.doors.admin.text import changes, shown_input
 from agents.doors.agent_form.fields import option_form_fields
+from agents.doors.agent_form.labels import option_text
 from agents.hidden_text import visible
 from agents.kernel.features import collect
 from agents.kernel.options import option_fields
@@ -189,7 +190,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         at = [title for title, _ in of_options].index("Other services")
         of_options[at:at] = relation_fieldsets(may_change)
         found = with_links([identity, *of_options])
-        translated = [(title and gettext(title), options) for title, options in found]
+        translated = [(title and option_text(title), options) for title, options in found]
         return [*translated, sharing, record]
 
     def _may_change(self, request: HttpRequest, obj: Agent | None, name: str) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Literal, get_origin
 
+from django.utils.functional import lazy
 from django.utils.html import format_html
 
 from agents.doors.admin.text import pretty
-from agents.doors.agent_form.labels import option_text
+from agents.doors.agent_form.labels import label_of, option_text
 from agents.hidden_text import visible
 from agents.kernel.options import (
     json_value,
@@ -22,12 +23,12 @@ from agents.models import Agent
 
 
 def option_fieldsets(may_change: Callable[[str], bool]) -> list[tuple[str, list[Any]]]:
-    """Return the headings, each with its options: a field, or a read-only value."""
+    """Return the English headings, each with its options: a field, or a read-only value."""
     found: dict[str, list[Any]] = {}
     for kind in option_classes():
         fields = found.setdefault(kind.title or kind.__name__, [])
         fields += [name if may_change(name) else option_shown(name) for name in kind.model_fields]
-    return [(option_text(title), fields) for title, fields in found.items()]
+    return list(found.items())
 
 
 def options_shown() -> list[Callable[[Agent], Any]]:
@@ -40,7 +41,7 @@ def option_shown(name: str) -> Callable[[Agent], Any]:
     """Return the function for an option. Cached, because the admin compares these functions."""
     show: Any = partial(_show, name)
     show.__name__ = name
-    show.short_description = name.replace("_", " ")
+    show.short_description = lazy(label_of, str)(name)
     show.boolean = option_fields()[name].annotation is bool
     return show
 

@@ -25,6 +25,7 @@ class TokenForm(forms.ModelForm):
 
     scopes = forms.MultipleChoiceField(
         choices=TokenScope.choices,
+        label=_("Scopes"),
         initial=[TokenScope.READ, TokenScope.RUN],
         widget=forms.CheckboxSelectMultiple,
     )
@@ -33,6 +34,7 @@ class TokenForm(forms.ModelForm):
         max_value=3_650,
         initial=90,
         required=False,
+        label=_("Days"),
         help_text=_("Days until it expires. Empty: never."),
     )
 

@@ -263,15 +263,23 @@ def comparison(old: SkillVersion, new: SkillVersion) -> Review:
 
 
 def _section(change: FileChange) -> DiffSection:
-    notes = [Note(f"The file {change.mode}.", "warning")] if change.mode else []
+    notes = []
+    if change.mode:
+        notes.append(Note(gettext("The file %(mode)s.") % {"mode": change.mode}, "warning"))
     if change.review is not None:
         section = change.review.sections[0]
         assert isinstance(section, DiffSection)
         return replace(section, notes=(*section.notes, *notes))
     if change.why:
-        notes.append(Note(f"No comparison: {change.why}.", "warning"))
-    sides = (change.before, change.after)
-    notes.append(Note(" → ".join(f"{side.size_bytes:,} bytes" for side in sides if side)))
+        text = gettext("No comparison: %(why)s.") % {"why": change.why}
+        notes.append(Note(text, "warning"))
+    words = gettext("%(size)s bytes")
+    sizes = [
+        words % {"size": number_format(side.size_bytes, force_grouping=True)}
+        for side in (change.before, change.after)
+        if side
+    ]
+    notes.append(Note(" → ".join(sizes)))
     status = _STATUS[change.status]
     return DiffSection(one_line(change.path), status, (), 0, 0, (), tuple(notes))
 

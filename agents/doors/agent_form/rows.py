@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -106,7 +107,7 @@ def _cell(name: str, each: FieldInfo, kind: Any, *, optional: bool, path: tuple[
     default = _MISSING if each.is_required() else _plain(each.get_default())
     if kind is bool:
         shape = "choice" if optional else "flag"
-        choices = [("true", "yes"), ("false", "no")] if optional else []
+        choices = [("true", gettext("yes")), ("false", gettext("no"))] if optional else []
     elif kind in (int, float):
         shape = "number"
     elif get_origin(kind) is Literal:
@@ -122,7 +123,7 @@ def _cell(name: str, each: FieldInfo, kind: Any, *, optional: bool, path: tuple[
     elif _is_long(each):
         shape = "long"
     if shape == "choice" and (optional or each.is_required()):
-        choices.insert(0, ("", "as the agent" if optional else "---------"))
+        choices.insert(0, ("", gettext("as the agent") if optional else "---------"))
     suggests = next((item.names for item in each.metadata if isinstance(item, Suggest)), "")
     return Cell(
         key="-".join(path),
@@ -187,7 +188,8 @@ class RowsWidget(forms.Widget):
         is_number = written.isascii() and written.isdecimal() and len(written) < 10
         count = int(written) if is_number else MOST_ROWS + 1
         if count > MOST_ROWS:
-            return f"A form can have {MOST_ROWS} rows."  # no JSON: the field refuses it
+            # No JSON: the field refuses it.
+            return gettext("A form can have %(most)s rows.") % {"most": MOST_ROWS}
         found: list[tuple[float, int, dict[str, Any]]] = []
         for at in range(count):
             row = f"{name}-{at}"
@@ -391,12 +393,12 @@ class RowsField(JsonText):
         self,
         model: type[BaseModel],
         *,
-        noun: str = "entry",
+        noun: str = "",
         empty: Any = None,
         agent: Agent | None = None,
         **options: Any,
     ) -> None:
-        widget = self.rows(model, noun)
+        widget = self.rows(model, noun or gettext("entry"))
         widget.agent = agent
         super().__init__(empty=[] if empty is None else empty, widget=widget, **options)
 
@@ -424,13 +426,16 @@ class MapWidget(RowsWidget):
     is_mapping = True
 
     def _inputs(self, model: type[BaseModel]) -> list[Cell | Group]:
-        words = "A name, as the agent calls it."
-        asks = (("ask", "a person must approve"), ("never", "runs without approval"))
+        words = gettext("A name, as the agent calls it.")
+        asks = (
+            ("ask", gettext("a person must approve")),
+            ("never", gettext("runs without approval")),
+        )
         terms = tuple(cell for cell in inputs_of(model, ("terms",)) if isinstance(cell, Cell))
         return [
-            Cell("tool", ("tool",), "text", "Tool", words, default=None, suggests="tools"),
-            Cell("asks", ("asks",), "choice", "Calls", "", choices=asks, default="ask"),
-            Group("Terms", "The terms of the request.", terms),
+            Cell("tool", ("tool",), "text", gettext("Tool"), words, default=None, suggests="tools"),
+            Cell("asks", ("asks",), "choice", gettext("Calls"), "", choices=asks, default="ask"),
+            Group(gettext("Terms"), gettext("The terms of the request."), terms),
         ]
 
     def rows_of(self, value: Any) -> list[dict[str, Any]] | None:
@@ -474,7 +479,7 @@ class MapField(RowsField):
     """A mapping of tools to a boolean or to a value of the class `model`."""
 
     def __init__(self, model: type[BaseModel], **options: Any) -> None:
-        super().__init__(model, noun="tool", empty={}, **options)
+        super().__init__(model, noun=gettext("tool"), empty={}, **options)
 
     def rows(self, model: type[BaseModel], noun: str) -> RowsWidget:
         return MapWidget(model, noun)
@@ -484,5 +489,5 @@ class MapField(RowsField):
         if found and _are_pairs(found):
             names = [name for name, _ in found]
             twice = next((name for name in names if names.count(name) > 1), names[0])
-            raise ValidationError(f"{twice} is named twice. Keep one.")
+            raise ValidationError(gettext("%(name)s is named twice. Keep one.") % {"name": twice})
         return found

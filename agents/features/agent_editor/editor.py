@@ -245,7 +245,7 @@ def page_context(editor: Editor, *, is_stale: bool = False) -> dict[str, Any]:
         "seen": _seen(editor, present, reasons, is_stale=is_stale),
         "note": editor.request.POST.get("note", ""),
         "days": editor.request.POST.get("days", str(DAYS)),
-        "schema_examples": [(name, pretty(schema)) for name, schema in EXAMPLES.items()],
+        "schema_examples": [(gettext(name), pretty(schema)) for name, schema in EXAMPLES.items()],
         "variables": [*NAMES, f"{CONTEXT}NAME"],
         "tokens": estimate_tokens(agent.system_prompt),
         "message": editor.request.POST.get("message", ""),

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import Group
 from django.utils.text import slugify
+from django.utils.translation import gettext
 
 from agents.agent_files.shape import Identity, Rows, default_of, file_fields
 from agents.doors.admin.json_input import JsonText
@@ -59,7 +60,8 @@ class NamesChoice(forms.MultipleChoiceField):
     widget = forms.CheckboxSelectMultiple
 
     def __init__(self, labels: Mapping[str, str], present: Collection[str], **options: Any) -> None:
-        missing = {name: f"{visible(name)} (not here)" for name in present if name not in labels}
+        text = gettext("%(name)s (not here)")
+        missing = {name: text % {"name": visible(name)} for name in present if name not in labels}
         choices = [*labels.items(), *missing.items()]
         super().__init__(required=False, choices=choices, **options)
 
@@ -118,7 +120,7 @@ def _field(agent: Agent, name: str, present: Any, special: Mapping[str, Make]) -
     words = {"help_text": option_text(help_of(field))}
     if isinstance(relation, OwnRows):
         found: forms.Field = RowsField(
-            relation.item, noun=name.removesuffix("s"), agent=agent, **words
+            relation.item, noun=option_text(name.removesuffix("s")), agent=agent, **words
         )
     elif relation is not None:
         found = NamesChoice(_labels(relation, agent), present, **words)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
-EXAMPLES: dict[str | Promise, dict[str, Any]] = {
-    _("A verdict with its reason"): {
+EXAMPLES: dict[str, dict[str, Any]] = {
+    gettext_noop("A verdict with its reason"): {
         "type": "object",
         "properties": {
             "verdict": {"enum": ["accept", "reject", "unclear"]},
@@ -17,7 +16,7 @@ EXAMPLES: dict[str | Promise, dict[str, Any]] = {
         "required": ["verdict", "reason"],
         "additionalProperties": False,
     },
-    _("A list of items"): {
+    gettext_noop("A list of items"): {
         "type": "object",
         "properties": {
             "items": {
@@ -37,7 +36,7 @@ EXAMPLES: dict[str | Promise, dict[str, Any]] = {
         "required": ["items"],
         "additionalProperties": False,
     },
-    _("A text with its sources"): {
+    gettext_noop("A text with its sources"): {
         "type": "object",
         "properties": {
             "answer": {"type": "string"},

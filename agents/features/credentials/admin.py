@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.decorators import method_decorator
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
@@ -92,7 +92,7 @@ class CredentialAdmin(admin.ModelAdmin):
 
     @admin.display(description=_("for"), ordering="owner")
     def shown_owner(self, credential: Credential) -> str:
-        return visible(str(credential.owner)) if credential.owner else gettext("everybody")
+        return visible(str(credential.owner)) if credential.owner else pgettext("for", "everybody")
 
     @admin.display(description=_("acts as"), ordering="account")
     def shown_account(self, credential: Credential) -> str:

@@ -55,7 +55,9 @@ class ConnectionForm(forms.ModelForm):
         ),
     )
     hidden_columns = JsonText(
-        empty=[], help_text=DatabaseConnection._meta.get_field("hidden_columns").help_text
+        empty=[],
+        label=_("Hidden columns"),
+        help_text=DatabaseConnection._meta.get_field("hidden_columns").help_text,
     )
 
     class Meta:

@@ -39,9 +39,14 @@ class InboundWebhookForm(TriggerForm):
 
     kept = ("owner", "signing")
     not_stored = _LIMITS
-    max_tokens_a_day = forms.IntegerField(min_value=0, required=False)
+    max_tokens_a_day = forms.IntegerField(min_value=0, required=False, label=_("Max tokens a day"))
     max_cost_a_day = forms.DecimalField(
-        min_value=0, max_digits=12, decimal_places=6, required=False, help_text=_("US dollars.")
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        required=False,
+        label=_("Max cost a day"),
+        help_text=_("US dollars."),
     )
 
     class Meta:

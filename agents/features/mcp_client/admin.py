@@ -85,6 +85,7 @@ class McpServerForm(forms.ModelForm):
 
     arguments = JsonText(
         empty=[],
+        label=_("Arguments"),
         help_text=format_lazy(
             _("{arguments} {placeholder} is replaced by the path of its persistent directory."),
             arguments=McpServer._meta.get_field("arguments").help_text,
@@ -92,7 +93,9 @@ class McpServerForm(forms.ModelForm):
         ),
     )
     allowed_hosts = JsonText(
-        empty=[], help_text=McpServer._meta.get_field("allowed_hosts").help_text
+        empty=[],
+        label=_("Allowed hosts"),
+        help_text=McpServer._meta.get_field("allowed_hosts").help_text,
     )
     new_secrets = SecretLines()
 

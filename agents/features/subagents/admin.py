@@ -23,13 +23,15 @@ class SubagentForm(forms.ModelForm):
 
     tools = LinesField(
         is_optional=True,
+        label=_("Tools"),
         help_text=_("One name on each line. Empty: the tools of the agent. []: no tools."),
     )
     skills = LinesField(
+        label=_("Skills"),
         help_text=_(
             "One name on each line: its only skills, loaded from the start. Empty: the skills of "
             "the agent."
-        )
+        ),
     )
 
     class Meta:
