@@ -1,4 +1,4 @@
-"""Translatable names of Vel's models and fields, which Django derives from the code.
+"""Translatable names of Vel's apps, models and fields. Django derives most from the code.
 
 A `verbose_name` in each model would repeat these names, and need a migration for each change.
 """
@@ -25,11 +25,16 @@ def translate_row_names() -> None:
     """Let the admin show the names in the language of the page."""
     for config in apps.get_app_configs():
         if config.name.startswith(OWN_APPS):
+            _translate(config, "verbose_name")
             for model in config.get_models():
                 for owner, attribute in _derived(model):
-                    name = str(getattr(owner, attribute))
-                    derived_names.add(name)
-                    setattr(owner, attribute, pgettext_lazy(CONTEXT, name))
+                    _translate(owner, attribute)
+
+
+def _translate(owner: Any, attribute: str) -> None:
+    name = str(getattr(owner, attribute))
+    derived_names.add(name)
+    setattr(owner, attribute, pgettext_lazy(CONTEXT, name))
 
 
 def _derived(model: type[Model]) -> Iterator[tuple[Any, str]]:

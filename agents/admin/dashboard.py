@@ -17,10 +17,9 @@ from django.utils.translation import gettext
 from agents.doors.admin.charts import bars
 from agents.doors.admin.dashboard_boxes import dashboard_boxes
 from agents.doors.admin.journal import person
-from agents.doors.admin.numbers import span
+from agents.doors.admin.numbers import span, usd
 from agents.hidden_text import visible
 from agents.models import Agent, ApprovalRequest, AuditEntry, Run
-from agents.providers.prices import dollars
 from agents.selectors.dashboard import count_runs, failing_agents, work_state
 from agents.selectors.queue import pending_for
 from agents.selectors.usage import usage_by_day, zone_of
@@ -156,12 +155,12 @@ def _usage(user: Person) -> dict[str, Any]:
         "tokens": bars(
             [(day, tokens[day], words % {"count": _count(tokens[day])}) for day in days]
         ),
-        "cost": bars([(day, cost[day], f"${dollars(cost[day])}") for day in days]),
-        "by_day": [(day, _count(tokens[day]), f"${dollars(cost[day])}") for day in days],
+        "cost": bars([(day, cost[day], usd(cost[day])) for day in days]),
+        "by_day": [(day, _count(tokens[day]), usd(cost[day])) for day in days],
         "all_tokens": _count(sum(tokens.values())),
-        "all_cost": f"${dollars(sum(cost.values()))}",
+        "all_cost": usd(sum(cost.values())),
         "by_agent": [
-            (visible(slug), _count(used), f"${dollars(spent)}", unpriced > 0)
+            (visible(slug), _count(used), usd(spent), unpriced > 0)
             for slug, (used, spent, unpriced) in dearest[:SHOWN]
         ],
     }

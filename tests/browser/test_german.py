@@ -23,6 +23,18 @@ LOCALIZED = """
 """Attributes with a decimal comma, which scripts and browsers cannot read."""
 
 
+FILL_IN = """
+async (hostile) => {
+    const { gettext, interpolate } = await import("/static/agents/web/i18n.js");
+    const { element, setText } = await import("/static/agents/web/text.js");
+    const shown = element("p");
+    setText(shown, interpolate(gettext("Send now: %(text)s"), { text: hostile }));
+    document.body.append(shown);
+    return [shown.childElementCount, shown.textContent];
+}
+"""
+
+
 def in_german(context: BrowserContext, site: Site) -> None:
     context.add_cookies([{"name": "vel_language", "value": "de", "url": site.url}])
 
@@ -89,3 +101,16 @@ def test_german_pages_fit_and_work(site: Site, new_page: NewPage) -> None:
                 page.locator("#approvals article").first.wait_for()
             wrong += problems(page, name)
     assert wrong == []
+
+
+@pytest.mark.slow
+def test_a_script_shows_a_hostile_value_in_a_translated_sentence_as_text(
+    new_page: NewPage, site: Site
+) -> None:
+    page = new_page("ada")
+    in_german(page.context, site)
+    page.goto("/")
+    children, text = page.evaluate(FILL_IN, f"{HOSTILE} %(text)s")
+    assert children == 0
+    assert text.endswith(f"{HOSTILE} %(text)s")
+    assert not text.startswith("Send now")

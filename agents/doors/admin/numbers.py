@@ -9,6 +9,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext
 
 from agents.models import Run, RunClock
+from agents.providers.prices import dollars
 
 
 def span(length: timedelta) -> str:
@@ -35,9 +36,14 @@ def run_duration(run: Run) -> str:
     return between(run.started_at, run.ended_at)
 
 
+def usd(microusd: int) -> str:
+    """Return US dollars with two decimals, and more if they are not zero."""
+    return f"${number_format(dollars(microusd))}"
+
+
 def cost(clock: RunClock) -> str:
     """Return the cost in US dollars with four decimals, or a note that a price is unknown."""
-    dollars = clock.cost
-    if dollars is None:
+    found = clock.cost
+    if found is None:
         return gettext("price not known")
-    return f"${number_format(round(dollars, 4), 4)}"
+    return f"${number_format(round(found, 4), 4)}"

@@ -25,11 +25,11 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.charts import bars, meter
 from agents.doors.admin.journal import person
+from agents.doors.admin.numbers import usd
 from agents.features.budgets.actions import delete_budget, save_budget
 from agents.features.budgets.models import OF_NOBODY, Allowance, Budget
 from agents.features.budgets.scope import window_name
 from agents.hidden_text import visible
-from agents.providers.prices import dollars
 from agents.selectors.usage import usage_by_day, zone_of
 from agents.services.errors import NotFound
 
@@ -120,7 +120,7 @@ class BudgetAdmin(admin.ModelAdmin):
     @admin.display(description=_("cost in the present window"))
     def cost_now(self, budget: Budget) -> SafeString | str:
         window = _present(budget)
-        return _state(window.used_microusd, window.microusd_limit, _usd) if window else "$0.00"
+        return _state(window.used_microusd, window.microusd_limit, usd) if window else usd(0)
 
     @admin.display(description=_("tokens"))
     def tokens_chart(self, budget: Budget) -> SafeString:
@@ -131,7 +131,7 @@ class BudgetAdmin(admin.ModelAdmin):
     def cost_chart(self, budget: Budget) -> SafeString:
         limit = None if budget.max_cost is None else int(budget.max_cost * 1_000_000)
         rows = [
-            (each.window, each.used_microusd, _usd(each.used_microusd)) for each in _past(budget)
+            (each.window, each.used_microusd, usd(each.used_microusd)) for each in _past(budget)
         ]
         return _chart(rows, limit)
 
@@ -160,7 +160,7 @@ class BudgetAdmin(admin.ModelAdmin):
                 "row": row,
                 "user": visible(row.user),
                 "model": visible(row.model),
-                "cost": gettext("price not known") if row.microusd is None else _usd(row.microusd),
+                "cost": gettext("price not known") if row.microusd is None else usd(row.microusd),
             }
             for row in rows
         ]
@@ -170,9 +170,9 @@ class BudgetAdmin(admin.ModelAdmin):
             "media": self.media,
             "title": gettext("Usage of the last %(days)s days") % {"days": DAYS},
             "tokens": bars([(day, tokens[day], _count(tokens[day])) for day in days]),
-            "cost": bars([(day, cost[day], _usd(cost[day])) for day in days]),
+            "cost": bars([(day, cost[day], usd(cost[day])) for day in days]),
             "most_tokens": _count(max(tokens.values(), default=0)),
-            "most_cost": _usd(max(cost.values(), default=0)),
+            "most_cost": usd(max(cost.values(), default=0)),
             "days": gettext("%(first)s to %(last)s") % {"first": days[0], "last": days[-1]},
             "rows": displayed,
         }
@@ -210,7 +210,3 @@ def _chart(rows: list[tuple[str, int, str]], limit: int | None) -> SafeString:
 
 def _count(number: int) -> str:
     return number_format(number, force_grouping=True)
-
-
-def _usd(microusd: int) -> str:
-    return f"${dollars(microusd)}"

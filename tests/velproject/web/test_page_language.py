@@ -8,16 +8,24 @@ import threading
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.contrib.auth import get_user_model
+from django.db import transaction
 from django.test import AsyncClient, Client
+from django.utils.html import escape
 from django.utils.translation import get_language, override
 
-from tests.agents.api.rows import make_user
+from agents.models import AuditEntry, RunEvent
+from tests.agents.api.rows import make_agent, make_user
+from tests.agents.web.asking import ask
+from tests.support import site_writer
 from tests.support.every_address import Address, addresses
 
 pytestmark = pytest.mark.django_db
 
 GERMAN = {"accept-language": "de-AT,de;q=0.9,en;q=0.5"}
 AUTOMATIC = {"language": "", "next": "/login/"}
+REJECTION = {"decision": "reject", "reason": "no"}
+BUDGET = {"period": "day", "max_tokens": "1000", "max_cost": "1.5"}
 PAGE_NAMES = ("web:", "admin:", "admin/", "login", "logout", "vel-status")
 ANSWERS_ONCE = {
     "api:schema": "takes seconds, and `docs/reference` has its English text",
@@ -73,6 +81,16 @@ def test_the_menu_shows_the_choice(browser: Client) -> None:
     assert '<button name="language" value="" aria-pressed="true">' in home(browser)
     browser.post("/language/", {"language": "de", "next": "/"})
     assert '<button name="language" value="de" lang="de" aria-pressed="true">' in home(browser)
+
+
+def test_a_hostile_name_in_a_translated_sentence_is_escaped(browser: Client) -> None:
+    hostile = '<img src=x onerror="alert(1)">%(name)s'
+    make_agent("shop", name=hostile)
+    browser.force_login(make_user("olga"))
+    browser.post("/language/", {"language": "de", "next": "/"})
+    html = home(browser)
+    assert "<img" not in html
+    assert f"Neuer Lauf von {escape(hostile)}" in html
 
 
 def home(browser: Client) -> str:
@@ -144,6 +162,32 @@ def bytes_of(address: Address, client: Client, method: str, language: str) -> tu
     answer = call(address.path, headers={"accept-language": language}, **body)
     assert "Content-Language" not in answer, address
     return answer.status_code, answer.getvalue(), answer.get("Vary", "")
+
+
+def test_what_a_german_page_stores_is_english() -> None:
+    site_writer.make_user("olga", admin=True)
+    assert stored_in("de") == stored_in("en")
+
+
+def stored_in(language: str) -> list[object]:
+    """Decide a request, cancel a run and add a budget. Return the entries and events of that."""
+    olga = get_user_model().objects.get(username="olga")
+    client = Client()
+    client.force_login(olga)
+    client.cookies["vel_language"] = language
+    with transaction.atomic():
+        run = site_writer.make_run("olga")
+        request = ask(run)
+        client.post(f"/approvals/{request.pk}/decide/", {**REJECTION, "digest": request.digest})
+        client.post(f"/runs/{run}/cancel/")
+        client.post("/admin/vel_budgets/budget/add/", {"user": olga.pk, **BUDGET})
+        found: list[object] = [
+            *AuditEntry.objects.order_by("pk").values_list("action", "kind", "target", "note"),
+            *RunEvent.objects.filter(run=run).values_list("type", "data"),
+        ]
+        transaction.set_rollback(True)
+    assert {"approval.decided", "budget.created"} <= {each[0] for each in found}  # type: ignore[index]
+    return [str(each).replace(run, "RUN").replace(request.pk, "REQUEST") for each in found]
 
 
 def test_an_english_request_after_a_german_one_is_english(browser: Client) -> None:

@@ -31,7 +31,7 @@ export function showSummary(summary, runId, runsUrl) {
     : "";
   showTime(summary);
   byId("turns").textContent = summary.turns;
-  byId("cost").textContent = summary.cost === null ? gettext("unknown") : `$${summary.cost}`;
+  byId("cost").textContent = summary.cost === null ? gettext("unknown") : `$${inDigits(Number(summary.cost), { minimumFractionDigits: 4, useGrouping: false })}`;
   showFiles(summary.outputs);
   showThread(summary.thread, runId, runsUrl);
 }
