@@ -18,7 +18,8 @@ def page_languages(context: RequestContext) -> dict[str, object]:
     None are offered if no middleware sets the language, or if the project lists no languages.
     """
     request = context.get("request")
-    has_choice = hasattr(request, "LANGUAGE_CODE") and settings.is_overridden("LANGUAGES")
+    is_listed = settings.is_overridden("LANGUAGES")  # type: ignore[misc]  # unknown to the stubs
+    has_choice = hasattr(request, "LANGUAGE_CODE") and is_listed
     return {
         "offered": settings.LANGUAGES if has_choice else [],
         "chosen": chosen_language(request) if request is not None else "",

@@ -40,6 +40,6 @@ def language(request: HttpRequest) -> HttpResponse:
             settings.LANGUAGE_COOKIE_NAME,
             path=settings.LANGUAGE_COOKIE_PATH,
             domain=settings.LANGUAGE_COOKIE_DOMAIN,
-            samesite=settings.LANGUAGE_COOKIE_SAMESITE,
+            samesite="Lax",
         )
     return response

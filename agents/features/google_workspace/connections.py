@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
@@ -40,7 +41,7 @@ class GoogleCard(ConnectionCard):
         ),
         "access": forms.MultipleChoiceField(
             required=False,
-            choices=[(one.name, f"{one.label} ({one.name})") for one in OFFERED],
+            choices=[(one.name, format_lazy("{} ({})", one.label, one.name)) for one in OFFERED],
             widget=forms.CheckboxSelectMultiple,
             help_text=_("Permissions of the service account."),
         ),

@@ -1,7 +1,8 @@
 // Translates the texts of scripts. Without a catalog, texts stay English.
 // The base template loads the catalog (Django's JavaScriptCatalog) on pages in other languages.
 
-const catalog = typeof globalThis.django?.gettext === "function" ? globalThis.django : null;
+// The globals, not `django.gettext`: the admin's `jquery.init.js` replaces `django`.
+const catalog = typeof globalThis.gettext === "function" ? globalThis : null;
 
 /** Return the translation of `text`. */
 export function gettext(text) {
