@@ -22,6 +22,13 @@ from agents.services.errors import ServiceError
 from agents.services.machines.actions import declare_dead, forget_machine, set_draining, state_of
 
 _COLOURS = {"alive": "completed", "silent": "failed", "dead": "failed"}
+_STATES = {
+    "alive": _("alive"),
+    "silent": _("silent"),
+    "draining": _("draining"),
+    "drained": _("drained"),
+    "dead": _("dead"),
+}
 
 
 @admin.register(Machine)
@@ -51,7 +58,7 @@ class MachineAdmin(SealedAdmin):
     @admin.display(description=_("state"))
     def state(self, machine: Any) -> SafeString:
         state = state_of(machine, machine.now, machine.held)
-        return tag(_COLOURS.get(state, "waiting"), state)
+        return tag(_COLOURS.get(state, "waiting"), _STATES[state])
 
     @admin.display(description=_("threads"), ordering="held")
     def threads(self, machine: Any) -> int:

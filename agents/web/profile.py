@@ -81,7 +81,11 @@ password = sensitive_post_parameters()(
 def _context(request: PersonRequest) -> dict[str, Any]:
     tokens = tokens_for(request.user).order_by("-pk")
     good = in_force(tokens)
-    ended = [(token, token_state(token)) for token in tokens.exclude(pk__in=good)[:SHOWN_ENDED]]
+    words = {"revoked": gettext("revoked"), "expired": gettext("expired")}
+    ended = [
+        (token, words.get(token_state(token), ""))
+        for token in tokens.exclude(pk__in=good)[:SHOWN_ENDED]
+    ]
     return {
         "good": good,
         "ended": ended,

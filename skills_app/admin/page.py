@@ -61,7 +61,7 @@ def where_from(skill: Skill) -> str:
     """Return the origin of a skill: `library`, `built-in`, a directory, or its own agent."""
     if skill.agent is not None:
         return gettext("own skill of %(agent)s") % {"agent": visible(skill.agent.slug)}
-    return visible(describe_scope(skill.scope))
+    return visible(gettext(describe_scope(skill.scope)))
 
 
 def finding_counts(version: SkillVersion | None) -> list[tuple[str, int]]:
@@ -101,7 +101,7 @@ def requirements(head: Head, skill: Skill) -> list[Requirement]:
     rows = Skill.objects.filter(name__in=head.requires, scope__in=scopes, is_deleted=False)
     places: dict[str, list[str]] = {}
     for name, scope in rows.exclude(current=None).order_by("scope").values_list("name", "scope"):
-        places.setdefault(name, []).append(describe_scope(scope))
+        places.setdefault(name, []).append(gettext(describe_scope(scope)))
     return [
         Requirement(visible(name), visible(", ".join(places.get(name, []))))
         for name in head.requires

@@ -12,7 +12,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.formats import number_format
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, gettext_noop, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agents.doors.downloads import attached_bytes
@@ -46,6 +46,8 @@ from skills_app.queries.skills import skill_usage
 
 SOURCE = "web"
 SHOWN_VERSIONS = 100
+_SCOPES = (gettext_noop("built-in"), gettext_noop("library"), gettext_noop("this agent's own"))
+"""The texts of `describe_scope`, so that the catalogs have them."""
 
 
 @page
@@ -122,7 +124,7 @@ def _context(request: PersonRequest, row: Skill, version: SkillVersion | None) -
     user = request.user
     return {
         "skill": row,
-        "scope": describe_scope(row.scope),
+        "scope": gettext(describe_scope(row.scope)),
         "version": version,
         "facts": facts_of(version) if version else [],
         "findings": version.findings if version else [],

@@ -27,6 +27,13 @@ _COLOURS = {
     "used_up": "expired",
     "giver_gone": "cancelled",
 }
+_STATES = {
+    "good": _("good"),
+    "revoked": _("revoked"),
+    "expired": _("expired"),
+    "used_up": _("used up"),
+    "giver_gone": _("giver gone"),
+}
 
 
 @admin.register(ApprovalGrant)
@@ -96,7 +103,7 @@ class ApprovalGrantAdmin(SealedAdmin):
     @admin.display(description=_("status"))
     def state(self, grant: ApprovalGrant) -> SafeString:
         state = grant_state(grant)
-        return tag(_COLOURS[state], state.replace("_", " "))
+        return tag(_COLOURS[state], _STATES[state])
 
     @admin.display(description=_("uses"), ordering="uses")
     def used(self, grant: ApprovalGrant) -> str:
