@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils.translation import override
 
 from agents.features.agent_editor.form import sections
+from agents.models import RunClock
 from agents.services.agent_definitions.files import export_agent
 from agents.states import RunStatus
 from tests.agents.admin import rows
@@ -39,8 +40,7 @@ def test_messages_are_german_and_the_history_is_english() -> None:
         (queued.pk, "cancelled"),
         (ended.pk, "had ended already (completed)"),
     }
-    queued.refresh_from_db()
-    assert queued.cancel_reason == "cancelled in the admin"
+    assert RunClock.objects.get(run=queued).cancel_reason == "cancelled in the admin"
 
 
 def test_an_unchanged_german_form_of_a_rich_agent_changes_nothing() -> None:

@@ -85,7 +85,9 @@ def test_the_menu_shows_the_choice(browser: Client) -> None:
 
 def test_a_hostile_name_in_a_translated_sentence_is_escaped(browser: Client) -> None:
     hostile = '<img src=x onerror="alert(1)">%(name)s'
-    make_agent("shop", name=hostile)
+    agent = make_agent("shop")
+    agent.name = hostile
+    agent.save()
     browser.force_login(make_user("olga"))
     browser.post("/language/", {"language": "de", "next": "/"})
     html = home(browser)
