@@ -5,6 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -19,6 +24,8 @@ from tests.agents.api.rows import make_agent, make_user
 from tests.agents.web.asking import ask
 from tests.support import site_writer
 from tests.support.every_address import Address, addresses
+from tests.support.hang import HANG
+from tests.support.site import Site, migrated_site
 
 pytestmark = pytest.mark.django_db
 
@@ -220,3 +227,33 @@ def test_a_thread_of_a_german_page_is_english() -> None:
         thread.start()
         thread.join()
     assert seen == ["en"]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Site]:
+    site = migrated_site(tmp_path)
+    try:
+        site.start_server()
+        yield site
+    finally:
+        site.close()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_reuses_its_threads_keeps_the_languages_apart(served: Site) -> None:
+    def visit(number: int) -> tuple[str, bytes]:
+        language = ("de", "en")[number % 2]
+        connection = HTTPConnection("localhost", served.port, timeout=HANG)
+        with closing(connection):
+            connection.request("GET", "/login/", headers={"Accept-Language": language})
+            page = connection.getresponse().read().decode()
+            connection.request("GET", "/api/v1/runs", headers={"Accept-Language": language})
+            problem = connection.getresponse().read()
+        assert f'<html lang="{language}"' in page
+        return language, problem
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = set(pool.map(visit, range(80)))
+    assert {language for language, _ in answers} == {"de", "en"}
+    assert len({problem for _, problem in answers}) == 1
