@@ -338,12 +338,12 @@ def test_skills_of_an_agent_are_turned_on_and_off(root: User, tmp_path: Path) ->
     agent = rows.agent("coder", owner=rows.user("ada"), builtin_skills=False)
     client = client_of(staff_with("sam", "view_agent", "change_agent"))
     address = reverse("admin:agents_agent_skills", args=[agent.pk])
-    assert "has 0 of 1 skill." in text_of(client.get(address))
+    assert "has 0 of 1 skills" in text_of(client.get(address))
     form = {"skill": made.skill_id, "enabled": "yes"}
     response = client.post(address, form, follow=True)
     assert messages_of(response) == ["The skill beans is on, from the next run on."]
     assert AgentSkill.objects.get().enabled
-    assert "has 1 of 1 skill." in text_of(response)
+    assert "has 1 of 1 skills" in text_of(response)
     change = text_of(client.get(reverse("admin:agents_agent_change", args=[agent.pk])))
     assert f'<a href="{address}">1 on, of 1</a>' in change
     client.post(address, {**form, "enabled": "no"})
