@@ -34,6 +34,18 @@ async (hostile) => {
 }
 """
 
+REVIEW = """
+async () => {
+    const { reviewElement } = await import("/static/agents/web/review.js");
+    const findings = ["danger", "warning", "note", "unknown"].map((severity) =>
+        ({ line: 1, severity, description: "Looks like a request" }));
+    const diff = { kind: "diff", path: "a.md", status: "changed", added: 1, removed: 0,
+                   notes: [], findings, rows: [] };
+    const shown = reviewElement({ title: "Write", notes: [], sections: [diff] });
+    return [...shown.querySelectorAll(".review-findings strong")].map((each) => each.textContent);
+}
+"""
+
 
 def in_german(context: BrowserContext, site: Site) -> None:
     context.add_cookies([{"name": "vel_language", "value": "de", "url": site.url}])
@@ -104,6 +116,14 @@ def test_german_pages_fit_and_work(site: Site, new_page: NewPage) -> None:
     page.goto("/admin/agents/agent/add/")
     expect(page.get_by_placeholder("Werkzeug suchen")).to_have_count(1)
     assert wrong == []
+
+
+@pytest.mark.slow
+def test_a_review_of_a_script_has_german_severities(new_page: NewPage, site: Site) -> None:
+    page = new_page("ada")
+    in_german(page.context, site)
+    page.goto("/")
+    assert page.evaluate(REVIEW) == ["Gefahr", "Warnung", "Hinweis", "unknown"]
 
 
 @pytest.mark.slow

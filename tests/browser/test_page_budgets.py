@@ -64,7 +64,7 @@ def test_the_page_of_a_conversation_needs_few_compressed_scripts(
 ) -> None:
     text = "```python\nprint(1)\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |"
     page = shown(site, new_page, [*reading(1, 2, 3), *said(text)], "completed")
-    expect(page.locator("#transcript code").first).to_be_visible()
+    expect(page.locator("#transcript .hljs-number")).to_be_visible()
     loaded = page.evaluate(SCRIPTS)
     assert any(name.endswith("/highlight.js") for name in loaded)
     sizes = {name: len(gzip.compress(page.request.get(name).body())) for name in loaded}
