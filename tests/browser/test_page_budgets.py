@@ -78,7 +78,7 @@ def test_a_transcript_of_many_steps_paints_early_and_scrolls(site: Site, new_pag
     slowed(page)
     page.reload()
     expect(page.locator("#run")).to_have_attribute("data-seq", last)
-    assert page.get_by_text("is read.").count() == STEPS // 4
+    expect(page.get_by_text("is read.")).to_have_count(STEPS // 4)
     (paint,) = page.evaluate(PAINTED)
     times = page.evaluate(FRAMES, 600)
     lasted = [later - earlier for earlier, later in pairwise(times)]
