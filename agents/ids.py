@@ -48,7 +48,10 @@ def _written(number: int) -> str:
 
 
 def own_executor(suffix: str = "") -> str:
-    """Return a name for this process, as a lease or a run stores it. `suffix` must be unique."""
+    """Return a name for this process, as a lease or a run stores it.
+
+    `suffix` must be unique in the process. An empty one is replaced by a random one.
+    """
     return f"{socket.gethostname()[:40]}:{os.getpid()}:{suffix or secrets.token_hex(4)}"
 
 

@@ -59,10 +59,11 @@ def judge(
     """Return the verdict of `spec` for one call. `tool_input` is the input that would run.
 
     Args:
-        proposes: The kind of change that the call proposes. The decision applies the change.
-        tried: The call has a trial with a displayed result, and always asks.
+        proposes: The kind of change that the call proposes, if any. A person always decides about
+            it, unless a rule denies it. An approval applies the change.
+        tried: The call has a trial, whose result people see. It never runs without a request.
         reads: The fields of the input that the tool uses, if known.
-        asks: Whether the tool requires a request. None: depends on its effect.
+        asks: Whether the tool itself requires an approval request. None: its effect decides.
     """
     found = _first_rule(spec, tool, tool_input, reads, proposes)
     if found is not None and found[1].action == "deny":

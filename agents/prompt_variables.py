@@ -105,7 +105,7 @@ def expand(prompt: str, values: Mapping[str, Value]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` as a value: one line, nothing invisible, no brackets of tags and notes."""
+    """Return `text` on one line, without invisible characters, and with `[]<>` replaced."""
     seen = "".join(" " if char.isspace() else char for char in text if not _is_hidden(char))
     return " ".join(seen.split()).translate(_REPLACED)
 

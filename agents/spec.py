@@ -62,7 +62,7 @@ class CallCondition(BaseModel):
 
     `command` is a regular expression (RE2). `path`, `host` and `recipient` are patterns with `*`.
     `larger_than` is a size of the input in bytes. `input_sha256` identifies one exact input. See
-    `agents.conditions`.
+    docs/guides/policy.md.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -123,10 +123,11 @@ class PolicyRule(BaseModel):
 class SubagentSpec(BaseModel):
     """A subagent that an agent can delegate to.
 
-    None and empty values mean the agent's own value, except `max_tokens` and `max_cost`: None means
-    no limit for the subagent. `tools` are names. `skills` are the only skills, loaded from the
-    start. With `read_only`, the subagent and its commands see the parent's workspace but cannot
-    change files.
+    A value that is left out or empty is the agent's, with three exceptions: an empty list of
+    `tools` means none, `max_turns` is 50, and without `max_tokens` or `max_cost` the subagent has
+    no limit of its own. `tools` are names. `skills` are the only skills, loaded from the start.
+    With `read_only`, the subagent and its commands see the parent's workspace but cannot change
+    files.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -142,10 +143,14 @@ class SubagentSpec(BaseModel):
     )
     system_prompt: str = Field(default="", description="Its instructions.")
     provider: Provider = Field(default="", description="Empty: the provider of the agent.")
-    model: Model = Field(default="", description="Empty: the model of the agent.")
+    model: Model = Field(
+        default="",
+        description="Empty: the default model of its provider, or the model of the agent if "
+        "provider is empty, too.",
+    )
     tools: Annotated[tuple[Name, ...] | None, Suggest("tools")] = Field(
         default=None,
-        description="Names of its tools. Left out: the tools of the agent.",
+        description="Names of its tools. Left out: the tools of the agent. An empty list []: none.",
     )
     skills: Annotated[tuple[Name, ...], Suggest("skills")] = Field(
         default=(),
@@ -273,8 +278,9 @@ class ApprovalOptions(AgentOptions):
         FormHelp("The first rule that fits a call decides. If none fits, “Interrupt on” does."),
     ] = Field(
         default=(),
-        description='Rules before these, the first that fits decides, as [{"tool": "execute", '
-        '"when": {"command": "rm .*"}, "action": "deny", "reason": "Nothing is deleted."}].',
+        description="Rules. The first that matches a call decides. If none matches, interrupt_on "
+        'decides. Example: [{"tool": "execute", "when": {"command": "rm .*"}, "action": "deny", '
+        '"reason": "Nothing is deleted."}].',
     )
     approvals_needed: Annotated[
         Literal[1, 2], Labels({1: "one person", 2: "two different people"})
@@ -431,7 +437,7 @@ class AgentSpec(
         return kind.model_validate_json(json.dumps(own))
 
     def needs_of_run(self, run_form: Any) -> dict[str, str]:
-        """Return the names of the middleware that a run needs, each with the field.
+        """Return the middleware that a run needs: its names, each with the option that needs it.
 
         `run_form` is the output schema of the run itself, or None.
         """

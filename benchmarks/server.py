@@ -68,7 +68,10 @@ def _block(index: int, block: dict[str, Any], deltas: list[bytes]) -> list[bytes
 
 @cache
 def reply(tool: str) -> tuple[bytes, ...]:
-    """Return the events of one reply, in the order of the real API. Without a tool: the answer."""
+    """Return the events of one reply, in the order of the real API.
+
+    The reply calls `tool`. If `tool` is empty, the reply is the final answer.
+    """
     text = TEXT if tool else ANSWER
     size = -(-len(text) // TEXT_DELTAS)
     pieces = [text[start : start + size] for start in range(0, len(text), size)]

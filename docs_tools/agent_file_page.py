@@ -34,7 +34,12 @@ def page(schema: Mapping[str, Any]) -> str:
 
 def _introduction(part: Mapping[str, Any]) -> Iterator[str]:
     for paragraph in filter(None, part.get("description", "").split("\n\n")):
-        yield f"{plain(paragraph)}\n"
+        yield f"{_linked(plain(paragraph))}\n"
+
+
+def _linked(text: str) -> str:
+    """Return Markdown with links for names of pages, such as docs/guides/mcp.md."""
+    return re.sub(r"docs/guides/([\w-]+)\.md", r"[\1](../guides/\1.md)", text)
 
 
 def _table(part: Mapping[str, Any]) -> Iterator[str]:
@@ -42,7 +47,7 @@ def _table(part: Mapping[str, Any]) -> Iterator[str]:
     yield "| field | type | default | meaning |\n|---|---|---|---|"
     for name, field in part["properties"].items():
         default = "*required*" if name in required else _default(field)
-        meaning = plain(field.get("description", ""))
+        meaning = _linked(plain(field.get("description", "")))
         yield f"| `{name}` | {cell(_type(field))} | {cell(default)} | {cell(meaning)} |"
     yield ""
 

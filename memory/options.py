@@ -18,8 +18,10 @@ class MemoryOptions(AgentOptions):
         Labels({"ask": "after a person's approval", "save": "without asking"}),
     ] = Field(
         default="ask",
-        description="How it saves knowledge. Without asking: only in runs of the owner of an agent "
-        "without other users, and only text without findings of the scanner.",
+        description="How it saves knowledge. ask: after a person's approval. save: without asking, "
+        "but only in runs of its owner that no webhook or MCP client has started, if the agent is "
+        "not shared and has no approver group, and if the scanner finds no warning or danger "
+        "(docs/guides/memory.md).",
     )
     memory_requests: Annotated[
         Literal["wait", "continue"],

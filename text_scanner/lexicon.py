@@ -70,7 +70,7 @@ class Lexicon:
     def words(self, text: bytes, *, ascii_only: bool) -> Iterator[tuple[int, int, int]]:
         """Yield (start, end, classes) of each known word in the UTF-8 `text`, in byte offsets.
 
-        `ascii_only` skips the words of other scripts. They come after all Latin words.
+        All Latin words come first, then all words in other scripts. `ascii_only` leaves out these.
         """
         for match in self._words.finditer(text):
             start, end = match.span()

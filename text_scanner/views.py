@@ -183,7 +183,10 @@ def _read_leet_l(line: str) -> str:
 
 
 def _leet(text: str) -> bool:
-    """Return whether three known words appear when digits are read as letters."""
+    """Return whether three known words appear when digits and `@$!|` are read as letters.
+
+    The words must be different and have at least four letters.
+    """
     known = set()
     for found in _LEET.finditer(text):
         word = found[0]

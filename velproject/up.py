@@ -275,7 +275,10 @@ class Supervisor:
         self._hurry = asyncio.Event()
 
     async def run(self) -> None:
-        """Start the children and run until SIGTERM or SIGINT; do not wait after a second one."""
+        """Start the children and keep them running until SIGTERM, SIGINT or SIGHUP.
+
+        After the first signal, runs have the grace period. After a second one, do not wait.
+        """
         async with handling((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), self._signalled):
             await self._run()
 

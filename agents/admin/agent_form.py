@@ -84,7 +84,7 @@ def relation_fieldsets(may_change: Callable[[str], bool]) -> list[tuple[str, dic
 
 
 def relations_shown() -> list[Callable[[Agent], str]]:
-    """Return for each relation a function that shows an agent's rows in the admin."""
+    """Return, for each relation without an inline, a function that shows the names of its rows."""
     return [_shown(relation) for relation in _chosen()]
 
 

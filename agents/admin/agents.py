@@ -237,7 +237,11 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     def save_formset(
         self, request: HttpRequest, form: AgentForm, formset: Any, change: Any
     ) -> None:
-        """Record changes for the history. Rows of features are saved already."""
+        """Save an inline.
+
+        For an `OwnRowsFormSet`, only record the changes for the history: its rows are saved
+        already.
+        """
         formset.save(commit=not isinstance(formset, OwnRowsFormSet))
 
     def delete_model(self, request: HttpRequest, obj: Agent) -> None:

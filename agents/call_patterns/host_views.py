@@ -29,9 +29,11 @@ _PIECE = 64 * 1024
 
 
 def views_of(tool_input: Any) -> list[bytes]:
-    """Return all texts of an input in each view, joined by spaces.
+    """Return one item for each view of an input: all its texts, joined by spaces.
 
-    Raises `TooMuchToRead`.
+    The views are the texts as written and as programs interpret them: without `%` escapes, in
+    folded form, and without shell quotes and invisible characters. Equal views occur once. Raises
+    `TooMuchToRead` if they have more than `MOST_BYTES` together.
     """
     written = " ".join(any_strings(tool_input)).encode(errors="replace")
     found: dict[bytes, None] = {}

@@ -94,7 +94,11 @@ class HostReading:
         )
 
     def _has_address(self, pattern: str, octets: tuple[str, ...]) -> bool:
-        """Return whether another spelling of a matching address is at the place of a host."""
+        """Return whether the call has an IPv4 address in an unusual form that matches `pattern`.
+
+        Such forms are `0x7f.1` and `2130706433`. Only places where a host can be count. `octets`
+        are the four parts of the pattern. Raises `TooMuchToRead`.
+        """
         expression = _compiled(pattern)
         found = set()
         for number in self._numbers(octets):

@@ -88,7 +88,10 @@ def _is_simple(pattern: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _anywhere(pattern: str) -> Any:
-    """Compile the pattern of `_compiled` for a search, with delimiters around the address."""
+    """Compile a recipient pattern to find an address anywhere in a text, between delimiters.
+
+    `_compiled` is for a text that is one address.
+    """
     check_pattern(pattern)
     sides = [re.sub(r"\*+", "*", side) for side in pattern.split("@")]
     address = "@".join(

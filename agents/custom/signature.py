@@ -37,10 +37,11 @@ class _Input(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The input of a function. `parameters` are names for the model to fill, in order.
+    """The input of a function. `model` is a pydantic class for it.
 
-    `positional` are those of them that are positional-only. `context` is the name of the parameter
-    for a `ToolContext`; empty for none.
+    `parameters` are the names that the language model fills, in order. `context` is the name of the
+    parameter for a `ToolContext`; empty for none. `positional` are the names of all positional-only
+    parameters.
     """
 
     model: type[BaseModel]

@@ -79,7 +79,10 @@ class RowHooks:
         """Handle a new `thread` with the conversation of `source` up to the turn `turn`."""
 
     def renamed(self, thread: Thread) -> None:
-        """Handle a thread to which a person has given a title. Its row is locked, and no run."""
+        """Handle that a person has given a thread a title.
+
+        The row of the thread is locked. No row of a run is locked.
+        """
 
     def check_directories(
         self, directories: Sequence[str], workspace_path: str, protects: Protects

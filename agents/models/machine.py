@@ -12,7 +12,8 @@ class Machine(models.Model):
     """A machine and its name. An installation on one machine has no rows.
 
     Times are seconds since 1970 on the database's clock. A host that was declared dead returns with
-    a new incarnation. Processes of the old incarnation can pin and claim nothing.
+    a new incarnation. Processes of the old incarnation can claim no run, and tie no thread to the
+    machine.
     """
 
     audit_kind = "workerhost"

@@ -106,7 +106,10 @@ class PresentProvider:
         return self._client
 
     def _replace(self, client: _Client) -> None:
-        """Remove the key of `client` from this process as soon as no call uses it."""
+        """Take `client` out of use, and close its provider as soon as no call uses it.
+
+        Then the process no longer has its key. A client that was replaced before is ignored.
+        """
         if client.is_replaced:
             return
         client.is_replaced = True

@@ -331,9 +331,10 @@ _LINE_COST = CHARACTERS // LINES
 def fields_section(
     title: str, fields: Mapping[str, Any], *notes: Note, where: str = WHOLE_INPUT
 ) -> FieldsSection:
-    """Return a section of `fields`, a reversible mapping.
+    """Return a section that shows `fields`, which `reversed` must accept, with `notes` below.
 
-    `where` is a sentence about how to see omitted parts. It follows their size.
+    If parts are omitted, another note gives their size. `where` is the next sentence of this note:
+    it says how to see these parts.
     """
     room = Room()
     missing = max(len(fields) - FIELDS, 0)

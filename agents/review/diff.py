@@ -245,7 +245,10 @@ class _Compared:
             at = until
 
     def _changed_within(self, plan: _Plan) -> list[Region]:
-        """Return the regions that differ between a line and its partner."""
+        """Return the regions of the plan's line that differ from its partner.
+
+        There are none without a partner, or if the lines have little in common.
+        """
         if plan.partner is None:
             return []
         old = plan.old if plan.old is not None else plan.partner

@@ -87,7 +87,10 @@ def one_line_of(value: object, limit: int) -> str:
 
 
 def _shortened(value: object, limit: int) -> object:
-    """Return the value with texts cut, because only its first characters are needed."""
+    """Return a shorter value whose JSON starts with the same `limit` characters.
+
+    A text is cut. A dictionary keeps its first entries, with texts cut. Deeper values stay.
+    """
     if isinstance(value, str):
         return value[: limit + 1]
     if isinstance(value, dict):

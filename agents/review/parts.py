@@ -111,7 +111,10 @@ class DiffRow:
 
 @dataclass(frozen=True, slots=True)
 class FoundLine:
-    """A finding in words. `line` is the line in the new content, None if it is empty."""
+    """A finding in words. `line` is its line in the new content, from 1.
+
+    `line` is None if the new content is empty.
+    """
 
     line: int | None
     severity: str

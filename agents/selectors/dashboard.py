@@ -111,7 +111,10 @@ def failing_agents(person: Person, days: int, zone: ZoneInfo, most: int = 8) -> 
 
 
 def work_state() -> WorkState:
-    """Return the work of all workers. The caller checks that the person may see all runs."""
+    """Return how much work waits for the workers, and how many runs they drive or have lost.
+
+    The caller checks that the person may see all runs.
+    """
     now = timezone.now()
     # The lock of a task that a worker holds is in the future.
     due = OrmQ.objects.filter(key=settings.Q_CLUSTER["name"], lock__lte=now)

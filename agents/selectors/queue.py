@@ -88,7 +88,10 @@ def _waiting(rows: Iterable[tuple[str, int | None]]) -> Waiting:
 def with_short_inputs(
     requests: QuerySet[ApprovalRequest], limit: int = SHORT
 ) -> QuerySet[ApprovalRequest]:
-    """Return `requests` without loading inputs of more than `limit` characters of JSON."""
+    """Return `requests` with only the inputs of at most `limit` characters of JSON.
+
+    Call `take_inputs` for each row to set them. Other inputs are loaded on access.
+    """
     return requests.defer(*INPUTS).annotate(
         **{f"{name}_size": Length(name) for name in INPUTS},
         **{

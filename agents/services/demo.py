@@ -171,5 +171,8 @@ def _workspace(run: Run) -> Workspace:
 
 
 def _uploads(workspace: Workspace) -> TreeBackend:
-    """Return the directory that agents can only read, with the workspace's account as owner."""
+    """Return a backend for the directory `user_uploads`, which agents can only read.
+
+    Files that it writes belong to the workspace's account.
+    """
     return TreeBackend(workspace.root / "user_uploads", uid=workspace.uid, gid=workspace.gid)

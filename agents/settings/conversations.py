@@ -22,8 +22,9 @@ class MessageSettings(FeatureSettings):
 class ContextSettings(FeatureSettings):
     """Long conversations
 
-    See [context](../guides/context.md). `VEL_COMPACT_AT`, `VEL_CLIP_TO` and `VEL_KEEP_RECENT` are
-    parts of the room for a prompt in the model's context window.
+    See [context](../guides/context.md). `VEL_COMPACT_AT` is a part of the room for a prompt in the
+    model's context window. `VEL_CLIP_TO` and `VEL_KEEP_RECENT` are parts of what the system prompt
+    and the tools leave of this room.
     """
 
     IN_PROGRAMS = True
@@ -36,8 +37,8 @@ class ContextSettings(FeatureSettings):
     COMPACT_AT: Share = 0.8
     """The part of the room at which the conversation is compacted."""
     CLIP_TO: Share = 0.5
-    """If cutting old texts is enough to reach this part, nothing is summarised."""
+    """If the messages take at most this part after cutting, nothing is summarised."""
     KEEP_RECENT: Share = 0.2
-    """The part that the last turns may take, which stay unchanged."""
+    """The part for the last turns, which are not summarised."""
     SUMMARY_TOKENS: Tokens = 4_000
     """The longest summary. Less in small context windows."""

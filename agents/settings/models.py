@@ -21,7 +21,8 @@ class ModelSettings(FeatureSettings):
     MODEL: Annotated[str, About(default="by provider")] = ""
     """The default model of agents of the default provider."""
     ANTHROPIC_API_KEY: Annotated[str, About(is_secret=True, variables=("ANTHROPIC_API_KEY",))] = ""
-    """Without a key and a base URL the offline script answers."""
+    """Without a key and a base URL, the offline script answers. Python programs need a key or a
+    script."""
     ANTHROPIC_BASE_URL: Annotated[
         str, About(variables=("ANTHROPIC_BASE_URL",), default="Anthropic's API")
     ] = ""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
@@ -88,7 +88,7 @@ class SpanQueue:
     def _begin(self) -> None:
         self._pid = os.getpid()
         self._exporter = self._given or OTLPSpanExporter()
-        self._resource = Resource.create(_resource())
+        self._resource = _resource()
         self._waiting: deque[Span] = deque()
         self._more = threading.Condition()
         self._sending = 0
@@ -194,7 +194,10 @@ class SpanQueue:
 
 
 def _sendable(value: AttributeValue) -> AttributeValue:
-    """Return a valid attribute. An invalid value, for example from a server, loses its batch."""
+    """Return `value` in a form that can be sent. Long texts and lists are cut.
+
+    Otherwise one invalid value, for example from a server, would prevent the export of its batch.
+    """
     if isinstance(value, bool | float):
         return value
     if isinstance(value, int):
@@ -208,14 +211,17 @@ def _text(value: object) -> str:
     return str(value)[:LONGEST].encode("utf-8", "replace").decode()
 
 
-def _resource() -> dict[str, str | int]:
-    """Return the attributes that OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES do not set."""
-    given = os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    own: dict[str, str | int] = {
-        "service.version": vel_version(),
-        "host.name": socket.gethostname(),
-        "process.pid": os.getpid(),
-    }
-    if not os.environ.get("OTEL_SERVICE_NAME") and "service.name=" not in given:
-        own["service.name"] = "vel"
-    return own
+def _resource() -> Resource:
+    """Return the attributes of this process.
+
+    Those of OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES replace Vel's own.
+    """
+    own = Resource(
+        {
+            "service.name": "vel",
+            "service.version": vel_version(),
+            "host.name": socket.gethostname(),
+            "process.pid": os.getpid(),
+        }
+    )
+    return Resource.create(own.merge(OTELResourceDetector().detect()).attributes)

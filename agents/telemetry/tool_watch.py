@@ -17,7 +17,11 @@ _tool_span: ContextVar[int | None] = ContextVar("vel_tool_span", default=None)
 
 
 class ToolCallWatch:
-    """One attempt of a tool call. `waits`: it may continue in another claim after runs end."""
+    """What is recorded about one attempt of a tool call. The caller sets the attributes.
+
+    `waits`: the tool waits for other runs, so the call can end in a later claim of its run.
+    `error` is a code, or empty. `result` is the content of the result; None: no result yet.
+    """
 
     error: str = ""
     waits: bool = False

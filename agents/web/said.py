@@ -61,9 +61,10 @@ def said(request: PersonRequest, run_id: str) -> JsonResponse:
 @page
 @require_safe
 def whole_call(request: PersonRequest, run_id: str) -> JsonResponse:
-    """Return the last call with the id `?call=`: `review` or None, `input`, `output` and `is_cut`.
+    """Return the last call with the id `?call=`: `review`, `input`, `output` and `is_cut`.
 
-    `input` is None if it is longer than `WHOLE_CHARACTERS`, and `output` is cut to this length.
+    `review` is None for a tool without a review. `input` is the input that ran, or None if it has
+    more than `WHOLE_CHARACTERS` characters. `output` is cut to this length; `is_cut` says whether.
     """
     run = get_object_or_404(runs_for(request.user), pk=run_id)
     calls = ToolCall.objects.filter(run=run, call_id=request.GET.get("call", "").replace("\0", ""))

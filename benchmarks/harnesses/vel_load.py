@@ -39,7 +39,7 @@ class LoadedSite(VelSite):
         }
 
     def queue(self, runs: list[tuple[str, str]]) -> list[str]:
-        """Queue runs, given as (agent, message), in transactions of fifty."""
+        """Queue runs, given as (agent, message), in transactions of fifty, and return their ids."""
         ids = []
         for start in range(0, len(runs), PER_TRANSACTION):
             with transaction.atomic():

@@ -19,6 +19,7 @@ from memory.models import MemoryEditRequest, Operation
 from memory.options import MemoryOptions
 from memory.paths import ALWAYS
 from memory.queries.provenance import untrusted_sources
+from memory.queries.readers import has_own_messages_only
 from text_scanner import scan
 
 TOOL = "write_memory"
@@ -30,7 +31,8 @@ def may_save_unasked(run: Run, spec: AgentSpec, edit: MemoryEdit) -> bool:
     """Return whether `edit` may be saved without a person's decision.
 
     This needs the agent's option for it, a policy that requires no decision, and a run of the owner
-    of an agent without other users or approvers. The edit must write a knowledge file other than
+    of an agent without other users or approvers, in a conversation without messages of webhooks and
+    other programs. The edit must write a knowledge file other than
     `always.md`, without a warning about its size and without a serious finding of the scanner.
 
     Raises:
@@ -42,6 +44,8 @@ def may_save_unasked(run: Run, spec: AgentSpec, edit: MemoryEdit) -> bool:
         return False
     agent = run.agent_version.agent
     if agent.owner_id != run.owner_id or not _is_private(agent):
+        return False
+    if not has_own_messages_only(run):
         return False
     proposal = propose_edit(agent.pk, edit)
     return not proposal.warnings and not _is_suspicious(proposal)

@@ -1,4 +1,4 @@
-"""The person whose `me/` a run reads: only in private conversations of this person."""
+"""Who speaks in a conversation, and the person whose `me/` a run reads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,19 @@ OWN_DOORS = frozenset({"admin", "api", "chat", "cli", "forked", "python", "web"}
 Others get their messages from elsewhere: schedules and webhooks act without the person, MCP clients
 are other programs, and agents write the tasks of subagents.
 """
+
+OWN_WORDS = OWN_DOORS | {"schedule"}
+"""The same, and schedules: their owner has written the message."""
+
+
+def has_own_messages_only(run: Run) -> bool:
+    """Return whether the owner of the conversation has written all its messages.
+
+    False if a webhook, an MCP client or a test of a draft has started a run of it, or of the
+    conversation of its parent.
+    """
+    root = run.thread.root_id or run.thread_id
+    return not Run.every.filter(thread=root).exclude(source__in=OWN_WORDS).exists()
 
 
 def personal_reader(run: Run) -> int | None:

@@ -190,7 +190,10 @@ def _below(include: str, start: str) -> str:
 
 
 def _include_pattern(include: str) -> GlobPattern:
-    """Compile `include`. A pattern without a slash matches names at any depth."""
+    """Compile `include`. A pattern without a slash matches names at any depth.
+
+    Raises `InvalidRequest` if it is empty.
+    """
     if not include.strip("/"):
         raise InvalidRequest("include is empty. Use for example *.py, or leave it out.")
     include = shown(meant(include))

@@ -27,7 +27,10 @@ def longest_body() -> int:
 
 
 class LimitedRequest(WebRequest):
-    """Request that gets 413 as soon as its body is known to be too long, and is then closed."""
+    """A request that is answered with 413 as soon as its body is known to be too long.
+
+    Then the connection is closed.
+    """
 
     is_refused = False
     received = 0

@@ -60,7 +60,10 @@ def pdf(data, output):
 
 
 def check_unpacked(data):
-    """Check the declared sizes of the members. `zipfile` never unpacks more than these."""
+    """Raise `TooLarge` if the members of a zip file declare more than `UNPACKED_BYTES` together.
+
+    `zipfile` never unpacks more than the declared sizes.
+    """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sum(member.file_size for member in archive.infolist()) > UNPACKED_BYTES:
             raise TooLarge

@@ -208,7 +208,11 @@ class _Waits(BaseException):
 
 
 async def _made_with_wraps(session: Session, request: _Request) -> ToolResult | None:
-    """Run the call through all middleware wraps. A wrap's error becomes the call's result."""
+    """Run the call through all middleware wraps.
+
+    Returns None without a result: the call waits for other runs, or a wrap stops the run here. The
+    error of a wrap becomes the call's result, with the exceptions of `failed_wrap`.
+    """
     item = request.item
     try:
         return await session.call_tool(request)

@@ -130,7 +130,10 @@ class ToolFailed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolDenied(Event):
-    """The call is not made: a policy, a middleware or a person refused it, or a request expired."""
+    """The call is not made: a policy, a middleware or a person refused it, or a request expired.
+
+    If a middleware refuses to repeat a call, an earlier attempt was made.
+    """
 
     type: ClassVar[str] = "tool.denied"
 

@@ -28,8 +28,9 @@ class ContextOptions(AgentOptions):
     )
     compact_at: Annotated[float, Field(ge=0.1, le=1)] | None = Field(
         default=None,
-        description="The part of the room at which a conversation is shortened, as 0.5. Empty: as "
-        "the settings say.",
+        description="The part of the context window, without the longest reply, at which a "
+        "conversation is shortened, such as 0.5 (docs/guides/context.md). Empty: as the settings "
+        "say.",
     )
 
     def check(self, spec: AgentSpec) -> None:

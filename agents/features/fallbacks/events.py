@@ -25,7 +25,7 @@ class ModelFallback(Event):
     model: str
     """The name of the model that continues."""
     code: str
-    """The code of the error, as `model_overloaded`."""
+    """The code of the error, as `overloaded`."""
     reason: str
     """The message of the error."""
 

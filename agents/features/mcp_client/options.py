@@ -22,12 +22,14 @@ Name = Annotated[str, Field(min_length=1, max_length=300)]
 
 
 class McpServerFile(BaseModel):
-    """An MCP server, with those of its accepted tools that the agent has."""
+    """An MCP server, and the names of its tools that the agent can use."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     server: Name = Field(description="The slug of the server.")
-    tools: list[Name] = Field(description="Names of its tools that the agent has.")
+    tools: list[Name] = Field(
+        description="Names of tools that a person has accepted (docs/guides/mcp.md)."
+    )
 
 
 def _check_entry(entry: Any) -> Any:

@@ -56,7 +56,7 @@ def tool_text(definition: Mapping[str, Any]) -> str:
 
 
 def differences(row: McpServer) -> list[ToolDifference]:
-    """Compare the accepted tools with those that the server listed last."""
+    """Return an item for each tool that is accepted or was listed last, also for equal ones."""
     pinned = {tool["name"]: tool for tool in row.tools}
     if row.found is None:
         return [_difference(row, name, tool, tool) for name, tool in pinned.items()]

@@ -55,9 +55,10 @@ def give(thread_id: str, plan: Plan) -> None:
 
 
 def list_after(run: Run, turn: int | None = None) -> dict[str, Any]:
-    """Return `current_task` and `todos` after a turn, in the form of `Plan.data`.
+    """Return `current_task` and `todos` after a turn of `run`, in the form of `Plan.data`.
 
-    If `turn` is None, at the end of the run, or now. The list belongs to the whole thread.
+    `turn` is None for the end of the run, or for now if the run has not ended. If the run has not
+    changed the list by then, return the list of the thread's earlier runs.
     """
     own = RunEvent.objects.filter(run=run.pk, type=TodosUpdated.type).order_by("seq")
     found = _last(own) if turn is None else _until(own, run, turn)

@@ -15,7 +15,8 @@ class SubagentOptions(AgentOptions):
     listed = []
 
     general_subagent: bool = Field(
-        default=True, description="It may delegate to a subagent with its own tools."
+        default=True,
+        description="It may delegate to the subagent general, which has all tools of the agent.",
     )
     background_subagents: bool = Field(
         default=False,

@@ -26,7 +26,10 @@ MAX_SUBAGENTS = 50
 class Subagents(OwnRows):
     name = "subagents"
     title = "Subagents"
-    help_text = "The subagents to which it can delegate, in addition to the general one."
+    help_text = (
+        "Subagents that you define, in addition to general, explore and plan "
+        "(docs/guides/subagents.md). One with such a name replaces the built-in one."
+    )
     item = SubagentSpec
 
     def copied(self, agent: Agent) -> list[Subagent]:

@@ -91,15 +91,19 @@ class Turn:
     _over: bool = False
 
     def load(self) -> None:
-        """Load the session's state into the middleware, right before the function in its thread."""
+        """Load the session's state into the middleware.
+
+        Call this directly before the tool's function, in the thread of the function.
+        """
         self.begun = True
         state = self.keeper._known[self.thread_id]
         self.keeper.middleware.load_state(copy.deepcopy(state))
 
     def read(self) -> None:
-        """Read the middleware's state, right after the function in its thread.
+        """Keep the state that the middleware has now, for `add_to`.
 
-        Raises an error if the state is not JSON.
+        Call this directly after the tool's function, in the thread of the function. Raises an error
+        if the state is not JSON.
         """
         self._text = dump(self.keeper.middleware.get_state())
 

@@ -50,7 +50,10 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class ReplyBuilder:
-    """Collects the chunks of one reply. `model` is the requested model."""
+    """Collects the chunks of one reply.
+
+    `model` is the requested model. `origin` names the API: signed thoughts go back only to it.
+    """
 
     def __init__(self, model: str, origin: str) -> None:
         self._model = model
@@ -169,7 +172,10 @@ class ReplyBuilder:
         yield PartDelta(index, "tool_input", text)
 
     def _drop_blanks(self) -> None:
-        """Remove blank texts: other APIs refuse them, and a fallback would send them."""
+        """Remove blank texts, which other APIs refuse: a fallback would send them.
+
+        A blank text directly after a `redacted_thinking` block stays.
+        """
         self._blocks = [
             block
             for at, block in enumerate(self._blocks)

@@ -173,7 +173,7 @@ def thread_of(definition: Definition, owner: Any, session_id: str) -> Thread | N
 def read_session(definition: Definition, owner: Any, session_id: str) -> State | None:
     """Return the state of the session `session_id`, without the key `session_id`.
 
-    None if there is no such session.
+    None if there is no such session. Raises `Conflict` for a session of another agent.
     """
     thread = thread_of(definition, owner, session_id)
     if thread is None:

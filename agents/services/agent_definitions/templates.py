@@ -40,9 +40,10 @@ def create_from_template(
 ) -> Agent:
     """Create an agent of `by` from a template. An empty `name` means the template's own.
 
-    An empty slug is derived from the name, with a number if another agent has it. Calls of tools in
-    `ask_before` require approval; `by` needs the permission to set this. Raises `NotFound`,
-    `NotAllowed` and `InvalidAgentFile`.
+    An empty slug is derived from the name, with a number if another agent has it. The caller checks
+    that no agent has a given slug: that agent would be changed. Calls of tools in `ask_before`
+    require approval; `by` needs the permission to set this. Raises `NotFound`, `NotAllowed` and
+    `InvalidAgentFile`.
     """
     found = template_named(template)
     name = name.strip() or found.name

@@ -57,10 +57,10 @@ def parse_endpoint(text: str, default_port: int | None = None) -> Endpoint:
 
 
 def parse_host(text: str) -> tuple[str, IPv4Address | None]:
-    """Return (name, None) for a host name, or (dotted quad, address) for an IPv4 address.
+    """Return (lower-case name, None) for a host name, (dotted quad, address) for an IPv4 address.
 
     Raises:
-        HostRefused: The text is neither.
+        HostRefused: The text is neither, or the name is not ASCII, has no dot, or ends with a dot.
     """
     if not text.isascii():
         raise HostRefused("a host name that is not ASCII; write it in its xn-- form")

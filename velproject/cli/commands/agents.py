@@ -111,7 +111,7 @@ def import_prompt(agent: str, place: Path, name: str, accept_findings: bool, app
     """Use the AGENTS.md files of a project as the prompt of AGENT, in a new version.
 
     The prompt contains the files from the top of the repository down to DIR, or only FILE, each
-    with a heading that names it. Without --apply, the command only shows the new prompt and the
+    with a heading that names it. Without --apply, the command only lists the files and shows the
     scanner's findings.
     """
     user = local_user()

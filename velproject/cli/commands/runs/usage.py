@@ -29,7 +29,11 @@ with late_imports:
     "--days", type=click.IntRange(1, 366), default=30, show_default=True, help="Days to show."
 )
 def usage(as_json: bool, days: int) -> None:
-    """Show the usage of the runs that you can see, by day, agent, user and model."""
+    """Show tokens and cost by day, agent, user and model.
+
+    Counts your runs and your model calls outside of runs, also of deleted runs. With the permission
+    to view all runs, counts those of all users.
+    """
     rows = usage_by_day(local_user(), days, zone_of(settings.TIME_ZONE))
     if as_json:
         for row in rows:

@@ -64,7 +64,10 @@ def query_postgresql(
 def read_only_postgresql(
     target: DatabaseTarget, own: OwnDatabase, cancel: Cancellation
 ) -> Iterator[Connection]:
-    """Yield a clean connection in a read-only transaction, which is rolled back."""
+    """Yield a clean connection in a read-only transaction, which is rolled back.
+
+    Raises `QueryFailed` if agents may not use the role or the database.
+    """
     pool = pool_of(target)
     with (
         pool.connection(target.statement_seconds, cancel) as connection,
