@@ -14,7 +14,7 @@ TESTS = $(BIN)/python -m tests.run --workers '$(WORKERS)'
 
 .DEFAULT_GOAL := help
 .PHONY: help run up test test-slow test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench frontend \
-	screenshots reference docs client requirements release audit baseline clean system-run system-test
+	screenshots reference translations docs client requirements release audit baseline clean system-run system-test
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-14s%s\n", $$1, $$2}'
@@ -55,13 +55,14 @@ test-root: $(VENV)/installed-dev system-test ## run the tests that need root, as
 storm: $(VENV)/installed-dev system-test ## run the long chaos, load and fuzz tests
 	@$(TESTS) --workers 1 storm storm-postgres
 
-lint: $(VENV)/installed-dev ## check style, format, types, imports, migrations, English and links
+lint: $(VENV)/installed-dev ## check style, format, types, imports, migrations, English, translations and links
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python manage.py makemigrations --check --dry-run -v 0
 	$(BIN)/python -m tests.structure.plain_english
+	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs_tools translations --check
 	$(DOCS)
 
 format: $(VENV)/installed-dev ## format the code
@@ -76,6 +77,9 @@ screenshots: $(VENV)/installed-dev system-test ## take the screenshots of the do
 
 reference: $(VENV)/installed-dev ## write the generated pages and schemas of docs/reference
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs_tools
+
+translations: $(VENV)/installed-dev ## write and compile the translations of the pages (needs gettext)
+	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m docs_tools translations
 
 docs: $(VENV)/installed-dev ## build the documentation site in site/, and check its links
 	$(DOCS)

@@ -6,52 +6,53 @@ Every change of a status goes through `check_transition`. A test covers all pair
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class RunStatus(models.TextChoices):
-    PENDING = "pending", "pending"  # waits for the thread's active run to end
-    QUEUED = "queued", "queued"  # a worker should claim it
-    RUNNING = "running", "running"  # a driver holds its lease, or held it until it died
-    WAITING = "waiting", "waiting"  # parked: see `Run.wait_reason`
-    COMPLETED = "completed", "completed"
-    FAILED = "failed", "failed"
-    CANCELLED = "cancelled", "cancelled"
+    PENDING = "pending", _("pending")  # waits for the thread's active run to end
+    QUEUED = "queued", _("queued")  # a worker should claim it
+    RUNNING = "running", _("running")  # a driver holds its lease, or held it until it died
+    WAITING = "waiting", _("waiting")  # parked: see `Run.wait_reason`
+    COMPLETED = "completed", _("completed")
+    FAILED = "failed", _("failed")
+    CANCELLED = "cancelled", _("cancelled")
 
 
 class WaitReason(models.TextChoices):
     NONE = "", ""
-    APPROVAL = "approval", "approval"
-    CHILDREN = "children", "children"
+    APPROVAL = "approval", _("approval")
+    CHILDREN = "children", _("children")
 
 
 class ToolCallStatus(models.TextChoices):
-    PENDING = "pending", "pending"  # requested by the model
-    WAITING = "waiting", "waiting for approval"
-    APPROVED = "approved", "approved"  # a person allowed it; not started yet
-    STARTED = "started", "started"
-    SUCCEEDED = "succeeded", "succeeded"
-    FAILED = "failed", "failed"  # the tool refused, raised an error, or timed out
-    INVALID = "invalid", "invalid"  # unknown tool or invalid input: never started
-    REJECTED = "rejected", "rejected"  # by a person
-    ANSWERED = "answered", "answered"  # a person gave the result instead
-    DENIED = "denied", "denied"  # by the policy
-    CANCELLED = "cancelled", "cancelled"  # the run was cancelled
-    INTERRUPTED = "interrupted", "interrupted"  # its worker died: outcome unknown
+    PENDING = "pending", _("pending")  # requested by the model
+    WAITING = "waiting", _("waiting for approval")
+    APPROVED = "approved", _("approved")  # a person allowed it; not started yet
+    STARTED = "started", _("started")
+    SUCCEEDED = "succeeded", _("succeeded")
+    FAILED = "failed", _("failed")  # the tool refused, raised an error, or timed out
+    INVALID = "invalid", _("invalid")  # unknown tool or invalid input: never started
+    REJECTED = "rejected", _("rejected")  # by a person
+    ANSWERED = "answered", _("answered")  # a person gave the result instead
+    DENIED = "denied", _("denied")  # by the policy
+    CANCELLED = "cancelled", _("cancelled")  # the run was cancelled
+    INTERRUPTED = "interrupted", _("interrupted")  # its worker died: outcome unknown
 
 
 class ApprovalStatus(models.TextChoices):
-    PENDING = "pending", "pending"
-    DECIDED = "decided", "decided"
-    EXPIRED = "expired", "expired"
-    CANCELLED = "cancelled", "cancelled"  # its run ended
-    SUPERSEDED = "superseded", "superseded"  # replaced: the content changed
+    PENDING = "pending", _("pending")
+    DECIDED = "decided", _("decided")
+    EXPIRED = "expired", _("expired")
+    CANCELLED = "cancelled", _("cancelled")  # its run ended
+    SUPERSEDED = "superseded", _("superseded")  # replaced: the content changed
 
 
 class Decision(models.TextChoices):
-    APPROVE = "approve", "approve"
-    EDIT = "edit", "approve with changes"
-    REJECT = "reject", "reject"
-    RESPOND = "respond", "answer in its place"
+    APPROVE = "approve", _("approve")
+    EDIT = "edit", _("approve with changes")
+    REJECT = "reject", _("reject")
+    RESPOND = "respond", _("answer in its place")
 
 
 R, T, A = RunStatus, ToolCallStatus, ApprovalStatus

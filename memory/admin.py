@@ -10,7 +10,10 @@ from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import JournalAdmin, person, tag
 from agents.doors.admin.text import shown
@@ -35,7 +38,7 @@ class MemoryAdmin(JournalAdmin):
     list_select_related = ["agent"]
     search_fields = ["path", "=agent__slug", "=agent__id"]
     goes_with_user = True
-    search_help_text = "A part of a path, or an agent's slug or id."
+    search_help_text = _("A part of a path, or an agent's slug or id.")
 
     class Media:
         css = {"all": ["agents/web/review.css"]}
@@ -48,13 +51,14 @@ class MemoryAdmin(JournalAdmin):
         mine = models.Q(agent__in=agents_for(user).values("pk"))
         return rows.filter(mine | models.Q(agent__in=approved_agents(user)))
 
-    @admin.display(description="agent", ordering="agent__slug")
+    @admin.display(description=_("agent"), ordering="agent__slug")
     def shown_agent(self, row: Any) -> str:
         return visible(row.agent.slug)
 
-    @admin.display(description="size", ordering="size_bytes")
+    @admin.display(description=_("size"), ordering="size_bytes")
     def size(self, row: Any) -> str:
-        return f"{row.size_bytes:,} bytes"
+        size = number_format(row.size_bytes, force_grouping=True)
+        return gettext("%(size)s bytes") % {"size": size}
 
 
 @admin.register(MemoryFile)
@@ -68,7 +72,8 @@ class MemoryFileAdmin(MemoryAdmin):
         revisions = MemoryRevision.objects.filter(agent=row.agent_id, path=row.path)
         found = revisions.defer("content").select_related("created_by").order_by("-number")
         return {
-            "title": f"{row.path} of {visible(row.agent.slug)}",
+            "title": gettext("%(path)s of %(agent)s")
+            % {"path": row.path, "agent": visible(row.agent.slug)},
             "file": row,
             "agent_name": visible(row.agent.name),
             "text": marked_text(row.content, scan(row.content)),
@@ -86,11 +91,11 @@ class MemoryRevisionAdmin(MemoryAdmin):
     list_select_related = ["agent", "created_by"]
     ordering = ["-id"]
 
-    @admin.display(ordering="created_by")
+    @admin.display(description=_("by"), ordering="created_by")
     def by(self, row: MemoryRevision) -> str:
         return visible(str(row.created_by or ""))
 
-    @admin.display(ordering="created_at")
+    @admin.display(description=_("when"), ordering="created_at")
     def when(self, row: MemoryRevision) -> Any:
         return row.created_at
 
@@ -99,7 +104,8 @@ class MemoryRevisionAdmin(MemoryAdmin):
         before = earlier.filter(number=row.number - 1).values_list("content", flat=True).first()
         latest = earlier.order_by("-number").values_list("number", flat=True)[0]
         return {
-            "title": f"{row.path}, revision {row.number}",
+            "title": gettext("%(path)s, revision %(number)s")
+            % {"path": row.path, "number": row.number},
             "revision": row,
             "agent_name": visible(row.agent.name),
             "by": self.by(row),
@@ -126,7 +132,8 @@ class MemoryRevisionAdmin(MemoryAdmin):
             self.report(request, visible(error.message), failed=True)
             return HttpResponseRedirect(request.path)
         self.log_change(request, row, f"Restored as revision {number}.")
-        self.report(request, f"{row.path} is restored, as revision {number}.")
+        text = gettext("%(path)s is restored, as revision %(number)s.")
+        self.report(request, text % {"path": row.path, "number": number})
         result = MemoryRevision.objects.get(agent=row.agent_id, path=row.path, number=number)
         return HttpResponseRedirect(
             reverse(f"{self.admin_site.name}:memory_memoryrevision_change", args=[result.pk])
@@ -150,7 +157,7 @@ class MemoryEditRequestAdmin(MemoryAdmin):
             return rows
         return rows.filter(approval__in=approvals_for(person(request)).values("pk"))
 
-    @admin.display(description="status", ordering="approval__status")
+    @admin.display(description=_("status"), ordering="approval__status")
     def state(self, row: Any) -> SafeString | str:
         approval = _asked(row)
         return tag(approval.status, approval.get_status_display()) if approval else "–"

@@ -5,6 +5,7 @@ The page makes changes only through `memory.actions.changes`, and works without 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,6 +15,8 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path as url_path
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from agents.doors.web.navigation import AGENT, NavigationEntry
@@ -79,10 +82,13 @@ def _overview(request: PersonRequest, agent: Agent) -> dict[str, Any]:
         "agent": agent,
         "may_change": may_change_memory(request.user, agent),
         "groups": [
-            ("Settings", [entry for entry in entries if entry.path in READ_ONLY]),
-            ("Knowledge", [entry for entry in entries if entry.path.startswith("knowledge/")]),
-            ("Skills", [entry for entry in entries if entry.path.startswith("skills/")]),
-            ("Only for you", [entry for entry in entries if is_personal(entry.path)]),
+            (gettext("Settings"), [entry for entry in entries if entry.path in READ_ONLY]),
+            (
+                gettext("Knowledge"),
+                [entry for entry in entries if entry.path.startswith("knowledge/")],
+            ),
+            (gettext("Skills"), [entry for entry in entries if entry.path.startswith("skills/")]),
+            (gettext("Only for you"), [entry for entry in entries if is_personal(entry.path)]),
         ],
         "used": used,
         "advised": TOTAL_BYTES,
@@ -181,30 +187,41 @@ def _carry_out(request: PersonRequest, agent: Agent, path: str) -> str:
                 source=SOURCE,
                 reason=form.get("reason", "")[:REASON_CHARACTERS],
             )
-            return f"Saved as revision {number}."
+            return gettext("Saved as revision %(number)s.") % {"number": number}
         case "delete":
             base = _number(form.get("base", ""))
             delete_file(agent, path, by=request.user, base_revision=base, source=SOURCE)
-            return "Deleted. Its history stays, and any state can be restored."
+            return gettext("Deleted. Its history stays, and any state can be restored.")
         case "restore":
             number = _number(form.get("revision", ""))
             seen = _number(form["base"]) if "base" in form else None
             restored = restore_revision(
                 agent, path, number, by=request.user, base_revision=seen, source=SOURCE
             )
-            return f"Restored revision {number} as revision {restored}."
+            text = gettext("Restored revision %(number)s as revision %(restored)s.")
+            return text % {"number": number, "restored": restored}
         case "purge":
             if form.get("sure") != "yes":
-                raise InvalidRequest("Confirm that the earlier contents should be erased.")
+                problem = gettext("Confirm that the earlier contents should be erased.")
+                raise InvalidRequest(problem)
             done = purge_history(agent, path, by=request.user, source=SOURCE)
-            told = f"Purged: the contents of {done.revisions} revisions are erased."
-            if not done.threads:
-                return told
-            return (
-                f"{told} {len(done.threads)} conversations still contain texts of the file: erase "
-                f"them if they are not needed. Their ids: {', '.join(done.threads[:SHOWN_THREADS])}"
-            )
-    raise InvalidRequest("Choose save, delete, restore or purge.")
+            return _purged(done.revisions, done.threads)
+    raise InvalidRequest(gettext("Choose save, delete, restore or purge."))
+
+
+def _purged(revisions: int, threads: Sequence[str]) -> str:
+    values = {
+        "revisions": revisions,
+        "threads": len(threads),
+        "ids": ", ".join(threads[:SHOWN_THREADS]),
+    }
+    if not threads:
+        return gettext("Purged: the contents of %(revisions)s revisions are erased.") % values
+    text = gettext(
+        "Purged: the contents of %(revisions)s revisions are erased. %(threads)s conversations "
+        "still contain texts of the file: erase them if they are not needed. Their ids: %(ids)s"
+    )
+    return text % values
 
 
 def _show_again(
@@ -242,12 +259,12 @@ def _number(text: str) -> int:
     """
     if text.isascii() and text.isdecimal() and len(text) < 10:
         return int(text)
-    raise InvalidRequest("The form is incomplete: reload the file.")
+    raise InvalidRequest(gettext("The form is incomplete: reload the file."))
 
 
 urlpatterns = [url_path("agents/<slug:slug>/knowledge/", knowledge, name="knowledge")]
-NAVIGATION = [NavigationEntry("web:knowledge", "Knowledge", place=AGENT, order=100)]
+NAVIGATION = [NavigationEntry("web:knowledge", _("Knowledge"), place=AGENT, order=100)]
 TOOL_FORMS = [
-    ToolForm("read_memory", words=("read the memory", "read the memory # times")),
-    ToolForm("list_memory", words=("listed the memory", "listed the memory # times")),
+    ToolForm("read_memory", words=(_("read the memory"), _("read the memory # times"))),
+    ToolForm("list_memory", words=(_("listed the memory"), _("listed the memory # times"))),
 ]

@@ -65,9 +65,9 @@ class MemoryEditKind(ProposalKind):
     changed = "The file has changed since this request. Vel asks again: review the new request."
     unfit = "The file has changed, and the edit no longer fits: reject it."
     not_by_file = "--content-file is only for edits of the memory: use --input here."
-    text_label = "The file as it should be"
+    text_label = _("The file as it should be")
     text_help = "The complete file to save instead."
-    save_label = "Save with these changes"
+    save_label = _("Save with these changes")
     question = "Save it"
     most_bytes = MAX_FILE_BYTES
 

@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group, User
 from django.db import models, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from agents.doors.admin.journal import JournalAdmin
 from agents.services.audit import changes_between, record
@@ -86,14 +87,14 @@ class Grants(forms.ModelForm):
             if name in data:
                 missing = set(_names(data[name])) - held - self._has(name)
                 if missing:
-                    self.add_error(
-                        name, f"You lack these permissions: {', '.join(sorted(missing))}."
-                    )
+                    text = gettext("You lack these permissions: %(permissions)s.")
+                    self.add_error(name, text % {"permissions": ", ".join(sorted(missing))})
         if "groups" in data:
             present = set() if self.instance.pk is None else set(self.instance.groups.all())
             for group in set(data["groups"]) - present:
                 if set(_names(group.permissions.all())) - held:
-                    self.add_error("groups", f"The group {group} has permissions that you lack.")
+                    text = gettext("The group %(group)s has permissions that you lack.")
+                    self.add_error("groups", text % {"group": group})
         return data
 
     def _has(self, name: str) -> set[str]:

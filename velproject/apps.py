@@ -3,6 +3,7 @@ from importlib import import_module
 from django.apps import AppConfig
 
 from agents.kernel.features import add_module
+from velproject.row_names import translate_row_names
 
 
 class VelProjectConfig(AppConfig):
@@ -11,6 +12,7 @@ class VelProjectConfig(AppConfig):
 
     def ready(self) -> None:
         add_module("api", "velproject.api")
+        translate_row_names()
         # The checks register themselves when this imports them.
         for name in ("environment", "exposure", "machines", "watching"):
             import_module(f"velproject.checks.{name}")

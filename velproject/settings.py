@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agents.features.installed import installed_features
 from agents.kernel.settings import declarations, read_environment, refuse_duplicates
-from agents.page_templates import PAGE_TEMPLATES
+from agents.page_templates import PAGE_LOCALE, PAGE_TEMPLATES
 from velproject import env
 from velproject.server_settings import ServerSettings
 
@@ -48,6 +48,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "velproject.web.page_language.page_language",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -94,7 +95,15 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "web:home"
 LOGOUT_REDIRECT_URL = "login"
 
+# Only pages are translated: velproject/web/page_language.py.
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [PAGE_LOCALE]
+LANGUAGE_COOKIE_NAME = "vel_language"
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_SECURE = HTTPS
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

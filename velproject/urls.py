@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.templatetags.static import static
 from django.urls import include, path
+from django.utils.translation import gettext_lazy
 from django.views.generic import RedirectView
 
 from agents.kernel.features import collect
@@ -14,7 +15,7 @@ from velproject.monitoring.status_page import status_page
 handler500 = "agents.web.server_error.server_error"
 
 admin.site.site_header = admin.site.site_title = "Vel"
-admin.site.index_title = "Agents, runs and approvals"
+admin.site.index_title = gettext_lazy("Agents, runs and approvals")
 admin.autodiscover()  # commands of `vel` omit the admin from the apps, which would do this
 
 urlpatterns = [

@@ -18,11 +18,14 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.text import get_text_list, slugify
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.agent_files.reading import MAX_BYTES
 from agents.doors.admin.bulk import Bulk, carry_out
 from agents.doors.admin.journal import person
 from agents.doors.admin.strict_pages import STYLES, strict
+from agents.doors.agent_form.labels import option_text
 from agents.hidden_text import visible
 from agents.kernel.options import option_classes, option_fields
 from agents.kernel.relations import relations
@@ -51,8 +54,8 @@ else:
 _OWN_TO_A_ROW = {"id", "slug", "name", "owner", "everyone", "mcp_tool", "version", "definition"}
 _OWN_TO_A_ROW |= {"created_at", "updated_at"}
 _PARTS = {
-    "sandbox": "sandbox",
-    "approval": "interrupt_on",
+    _("sandbox"): "sandbox",
+    _("approval"): "interrupt_on",
 }
 """Names for messages about fields that were not copied, with one field of each part."""
 MOST_EXPORTED = 500
@@ -67,7 +70,7 @@ def not_to_change(request: HttpRequest) -> list[str]:
 class AgentActions(_Base):
     """Actions of the agents' admin."""
 
-    @admin.action(description="Duplicate the selected agents", permissions=["add"])
+    @admin.action(description=_("Duplicate the selected agents"), permissions=["add"])
     def duplicate_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
         for agent in queryset:
             try:
@@ -77,37 +80,51 @@ class AgentActions(_Base):
                 continue
             self.log_addition(request, copy, f"Duplicated from {agent.slug}.")
             left_out_fields = not_to_change(request)
-            left_out = [part for part, field in _PARTS.items() if field in left_out_fields]
+            left_out = [str(part) for part, field in _PARTS.items() if field in left_out_fields]
             left_out += [
-                kind.title or kind.__name__
+                option_text(kind.title or kind.__name__)
                 for kind in option_classes()
                 if kind not in OPTIONS
                 and kind.model_fields.keys() & agent.definition.keys() & set(left_out_fields)
             ]
             left_out += [
-                relation.title.lower()
+                option_text(relation.title).lower()
                 for relation in relations()
                 if relation.name in left_out_fields and relation.rows(agent)
             ]
-            taken = get_text_list(left_out, "and")
-            note = f" The defaults were taken for its {taken}." if left_out else ""
-            self.message_user(
-                request,
-                f"{visible(agent.name)} was duplicated as {copy.slug}; only you may use it.{note}",
-                messages.SUCCESS,
-            )
+            text = gettext("%(agent)s was duplicated as %(slug)s; only you may use it.")
+            if left_out:
+                text = gettext(
+                    "%(agent)s was duplicated as %(slug)s; only you may use it. The defaults were "
+                    "taken for its %(parts)s."
+                )
+            values = {
+                "agent": visible(agent.name),
+                "slug": copy.slug,
+                "parts": get_text_list(left_out, gettext("and")),
+            }
+            self.message_user(request, text % values, messages.SUCCESS)
 
-    @admin.action(description="Activate the selected agents", permissions=["change"])
+    @admin.action(description=_("Activate the selected agents"), permissions=["change"])
     def activate_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:
-        bulk = Bulk("activate_selected", "Activate", "activated")
+        bulk = Bulk(
+            "activate_selected",
+            _("Activate %(count)s %(rows)s"),
+            _("%(failed)s of %(count)s could not be activated: %(problems)s"),
+        )
         return self._set_active(request, queryset, bulk, active=True)
 
-    @admin.action(description="Deactivate the selected agents", permissions=["change"])
+    @admin.action(description=_("Deactivate the selected agents"), permissions=["change"])
     def deactivate_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:
-        warning = (
-            "Inactive agents cannot start new runs. Current runs continue, and the history stays."
+        bulk = Bulk(
+            "deactivate_selected",
+            _("Deactivate %(count)s %(rows)s"),
+            _("%(failed)s of %(count)s could not be deactivated: %(problems)s"),
+            _(
+                "Inactive agents cannot start new runs. Current runs continue, and the history "
+                "stays."
+            ),
         )
-        bulk = Bulk("deactivate_selected", "Deactivate", "deactivated", warning)
         return self._set_active(request, queryset, bulk, active=False)
 
     def _set_active(
@@ -121,26 +138,26 @@ class AgentActions(_Base):
         return carry_out(self, request, queryset, bulk, do, lambda agent: visible(agent.slug))
 
     def _activate(self, request: HttpRequest, agent: Agent, *, active: bool) -> str:
-        word = "activated" if active else "deactivated"
         if not set_active(agent.pk, active, by=person(request)):
-            return f"{word} already"
-        self.log_change(request, agent, f"{word.capitalize()}.")
-        return word
+            return gettext("activated already") if active else gettext("deactivated already")
+        self.log_change(request, agent, "Activated." if active else "Deactivated.")
+        return gettext("activated") if active else gettext("deactivated")
 
     def has_erase_permission(self, request: HttpRequest) -> bool:
         return all(request.user.has_perm(needed) for needed in NEEDED)
 
-    @admin.action(description="Erase conversations of the selected agents", permissions=["erase"])
+    @admin.action(
+        description=_("Erase conversations of the selected agents"), permissions=["erase"]
+    )
     def erase_conversations_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:
-        warning = (
-            "All conversations with these deactivated agents go, with files, runs and subagents. "
-            "This cannot be undone. Afterwards, the agents can be deleted."
-        )
         bulk = Bulk(
             "erase_conversations_selected",
-            "Erase conversations of",
-            "cleared",
-            warning,
+            _("Erase conversations of %(count)s %(rows)s"),
+            _("%(failed)s of %(count)s could not be cleared: %(problems)s"),
+            _(
+                "All conversations with these deactivated agents go, with files, runs and "
+                "subagents. This cannot be undone. Afterwards, the agents can be deleted."
+            ),
             is_dangerous=True,
         )
         do = partial(self._erase_conversations, request)
@@ -149,14 +166,14 @@ class AgentActions(_Base):
     def _erase_conversations(self, request: HttpRequest, agent: Agent) -> str:
         number = erase_conversations(agent, by=person(request))
         self.log_change(request, agent, f"Erased {number} conversations.")
-        return "cleared"
+        return gettext("cleared")
 
-    @admin.action(description="Export the selected agents as YAML", permissions=["view"])
+    @admin.action(description=_("Export the selected agents as YAML"), permissions=["view"])
     def export_selected(self, request: HttpRequest, queryset: QuerySet[Agent]) -> Any:
         agents = list(queryset[: MOST_EXPORTED + 1])
         if len(agents) > MOST_EXPORTED:
-            text = f"An export has at most {MOST_EXPORTED} agents. Filter the list and try again."
-            self.message_user(request, text, messages.ERROR)
+            text = gettext("An export has at most %(most)s agents. Filter the list and try again.")
+            self.message_user(request, text % {"most": MOST_EXPORTED}, messages.ERROR)
             return None
         texts = {agent.slug: export_agent(agent, by=person(request)) for agent in agents}
         if len(texts) == 1:
@@ -226,7 +243,7 @@ def _free_slug(wanted: str) -> str:
 class ImportForm(forms.Form):
     """An agent file or its text."""
 
-    file = forms.FileField(required=False, label="A file")
+    file = forms.FileField(required=False, label=_("A file"))
     text = forms.CharField(required=False, strip=False, max_length=MAX_BYTES)
     base = forms.CharField(required=False, max_length=64)
 
@@ -245,7 +262,7 @@ def import_page(page: ModelAdmin, request: HttpRequest) -> HttpResponse:
     try:
         text = _text_of(data)
     except UnicodeDecodeError:
-        return _page(page, request, 400, problems=["The file is not UTF-8 text."])
+        return _page(page, request, 400, problems=[gettext("The file is not UTF-8 text.")])
     user, tools, base = person(request), known_tool_names(), data["base"]
     try:
         if not base:
@@ -263,8 +280,9 @@ def import_page(page: ModelAdmin, request: HttpRequest) -> HttpResponse:
         return _page(page, request, 409, problems=[error.message], plan=again, text=text)
     log = page.log_addition if plan.is_new else page.log_change
     log(request, agent, "Imported from a file.")
-    told_version = f"The agent {visible(agent.slug)} is stored as version {agent.version}."
-    page.message_user(request, told_version)
+    told_version = gettext("The agent %(agent)s is stored as version %(version)s.")
+    values = {"agent": visible(agent.slug), "version": agent.version}
+    page.message_user(request, told_version % values)
     return HttpResponseRedirect(reverse("admin:agents_agent_change", args=[agent.pk]))
 
 
@@ -300,7 +318,7 @@ def _page(
         **page.admin_site.each_context(request),
         "opts": page.opts,
         "media": STYLES,
-        "title": "Import an agent",
+        "title": gettext("Import an agent"),
         "plan": plan,
         "slug": visible(plan.slug) if plan else "",
         "lines": [(_sign(line), visible(line)) for line in plan.diff] if plan else [],

@@ -9,11 +9,14 @@ from typing import Any
 from django import forms
 from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.core.exceptions import ValidationError
+from django.utils.functional import lazy
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from agents.doors.agent_form.checks import at_its_field
 from agents.doors.agent_form.fields import take_options
+from agents.doors.agent_form.labels import label_of, option_text
 from agents.doors.agent_form.texts import LongText
 from agents.hidden_text import visible
 from agents.kernel.relations import AgentRelation, OwnRows, relations
@@ -42,8 +45,9 @@ class RelationField(forms.ModelMultipleChoiceField):
         super().__init__(
             queryset=relation.choices(Agent()).none(),
             required=False,
-            widget=RowSelector(relation.title.lower(), is_stacked=False),
-            help_text=relation.help_text,
+            label=label_of(relation.name),
+            widget=RowSelector(option_text(relation.title).lower(), is_stacked=False),
+            help_text=option_text(relation.help_text),
         )
         self.relation = relation
 
@@ -94,7 +98,7 @@ def _shown(relation: AgentRelation) -> Callable[[Agent], str]:
     """Return the function for a relation. Cached, because the admin compares these functions."""
     show: Any = partial(_names, relation)
     show.__name__ = relation.name
-    show.short_description = relation.name.replace("_", " ")
+    show.short_description = lazy(label_of, str)(relation.name)
     return show
 
 
@@ -131,8 +135,10 @@ class AgentForm(forms.ModelForm):
         slug: str = self.cleaned_data["slug"]
         if slug in RESERVED_SLUGS and "slug" in self.changed_data:
             raise ValidationError(
-                "Vel reserves this slug for an agent that it creates automatically. Choose another "
-                "slug."
+                gettext(
+                    "Vel reserves this slug for an agent that it creates automatically. Choose "
+                    "another slug."
+                )
             )
         return slug
 
@@ -162,8 +168,10 @@ class AgentForm(forms.ModelForm):
         stored = Agent.objects.select_for_update().filter(pk=self.instance.pk).first()
         if opened and stored is not None and opened != definition_tag(stored):
             raise ValidationError(
-                "This agent has changed since you opened this page, and nothing was saved. Open "
-                "the page again in another tab, and make your changes there."
+                gettext(
+                    "This agent has changed since you opened this page, and nothing was saved. "
+                    "Open the page again in another tab, and make your changes there."
+                )
             )
 
     def _post_clean(self) -> None:

@@ -10,6 +10,9 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import path, reverse
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.admin.agent_actions import AgentActions, export_file, import_page, not_to_change
 from agents.admin.agent_form import (
@@ -26,6 +29,7 @@ from agents.doors.admin.journal import JournalAdmin
 from agents.doors.admin.own_rows import OwnRowsFormSet
 from agents.doors.admin.text import changes, shown_input
 from agents.doors.agent_form.fields import option_form_fields
+from agents.doors.agent_form.labels import option_text
 from agents.hidden_text import visible
 from agents.kernel.features import collect
 from agents.kernel.options import option_fields
@@ -52,7 +56,7 @@ class VersionInline(admin.TabularInline):
     ordering = ["-number"]
     extra = max_num = 0
     can_delete = False
-    verbose_name_plural = f"versions (the latest {VERSIONS_SHOWN})"
+    verbose_name_plural = format_lazy(_("versions (the latest {number})"), number=VERSIONS_SHOWN)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -76,7 +80,7 @@ class VersionInline(admin.TabularInline):
             .order_by("-number")
         )
 
-    @admin.display(description="what it changed")
+    @admin.display(description=_("what it changed"))
     def changed(self, version: Any) -> str:
         first = version.spec_before is None
         return render_to_string(
@@ -111,7 +115,7 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     ]
     list_filter = ["is_active", "profile", "sandbox", "network", "provider", "everyone", "groups"]
     search_fields = ["name", "slug", "description", "model"]
-    search_help_text = "Words of a name, a slug, a description or a model."
+    search_help_text = _("Words of a name, a slug, a description or a model.")
     ordering = ["name", "id"]
     prepopulated_fields = {"slug": ["name"]}
     raw_id_fields = ["owner"]
@@ -134,31 +138,32 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
     ]
     fieldsets = [
         (None, {"fields": ["name", "slug", "description", "is_active"]}),
-        ("Sharing", {"fields": ["owner", "everyone", "groups", "mcp_tool"]}),
-        ("Record", {"fields": ["version", "created_at", "updated_at"]}),
+        (_("Sharing"), {"fields": ["owner", "everyone", "groups", "mcp_tool"]}),
+        (_("Record"), {"fields": ["version", "created_at", "updated_at"]}),
     ]
 
     class Media:
         css = {"all": ["agents/admin/vel.css", "agents/admin/skills.css"]}
 
-    @admin.display(description="name", ordering="name")
+    @admin.display(description=_("name"), ordering="name")
     def shown_name(self, agent: Agent) -> str:
         return visible(agent.name)
 
-    @admin.display(description="provider", ordering="provider")
+    @admin.display(description=_("provider"), ordering="provider")
     def provider_in_force(self, agent: Agent) -> str:
         return _in_force(agent, "provider")
 
-    @admin.display(description="model", ordering="model")
+    @admin.display(description=_("model"), ordering="model")
     def model_in_force(self, agent: Agent) -> str:
         return _in_force(agent, "model")
 
-    @admin.display(description="limits of commands")
+    @admin.display(description=_("limits of commands"))
     def limits_of_commands(self, agent: Agent) -> str:
         """Return the mechanisms that enforce them on this host. Workers may differ."""
         report = check_host()
         kept = (f"{limit.limit}: {limit.by}" for limit in report.limits)
-        return "On this host: " + ("; ".join(kept) or "no commands can run")
+        limits = "; ".join(kept) or gettext("no commands can run")
+        return gettext("On this host: %(limits)s") % {"limits": limits}
 
     def get_inlines(self, request: HttpRequest, obj: Agent | None) -> list[Any]:
         of_features = collect("admin", "AGENT_INLINES", skip_broken=True)
@@ -187,7 +192,9 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
         if obj is not None and self.has_change_permission(request, obj):
             title, options = identity
             identity = (title, {**options, "fields": [*options["fields"], "opened"]})
-        return [*with_links([identity, *of_options]), sharing, record]
+        found = with_links([identity, *of_options])
+        translated = [(title and option_text(title), options) for title, options in found]
+        return [*translated, sharing, record]
 
     def _may_change(self, request: HttpRequest, obj: Agent | None, name: str) -> bool:
         """Return whether the user can change the option or relation `name` of this agent."""
@@ -253,10 +260,13 @@ class AgentAdmin(AgentActions, admin.ModelAdmin):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Refuse to delete agents with runs or threads, with one message for each agent."""
+        text = gettext(
+            "%(agent)s has %(runs)s runs and %(threads)s threads. Deactivate it instead: it starts "
+            "no new runs then, and its history stays. To delete it permanently, deactivate it and "
+            "run the action “Erase conversations” first."
+        )
         used = [
-            f"{visible(agent.name)} has {runs} runs and {threads} threads. Deactivate it instead: "
-            "it starts no new runs then, and its history stays. To delete it permanently, "
-            "deactivate it and run the action “Erase conversations” first."
+            text % {"agent": visible(agent.name), "runs": runs, "threads": threads}
             for agent in objs
             for runs, threads in [_uses(agent)]
             if runs or threads
@@ -312,7 +322,8 @@ def warn_of_braces(request: HttpRequest, form: AgentForm) -> None:
     left = left_as_text(form.instance.system_prompt) if "system_prompt" in form.changed_data else []
     if left:
         named = ", ".join(visible(text) for text in left[:BRACES_NAMED])
-        messages.warning(request, f"These stay in the prompt as they are, as text: {named}.")
+        text = gettext("These stay in the prompt as they are, as text: %(names)s.")
+        messages.warning(request, text % {"names": named})
 
 
 def _in_force(agent: Agent, field: str) -> str:
@@ -320,7 +331,7 @@ def _in_force(agent: Agent, field: str) -> str:
     try:
         return visible(getattr(build_spec(agent), field))
     except InvalidRequest as error:
-        return f"invalid: {error}"
+        return gettext("invalid: %(problem)s") % {"problem": error}
 
 
 def _uses(agent: Agent) -> tuple[int, int]:

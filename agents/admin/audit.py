@@ -10,7 +10,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.urls import path, reverse
+from django.utils.formats import number_format
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import SealedAdmin, tag
 from agents.doors.admin.text import changes as shown_changes
@@ -26,7 +29,7 @@ MOST_ROWS = 50_000
 class ActionFilter(admin.SimpleListFilter):
     """A filter by action. It lists the actions that occur in the log."""
 
-    title = "action"
+    title = _("action")
     parameter_name = "action"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -46,7 +49,9 @@ class AuditAdmin(SealedAdmin):
     list_display_links = ["created_at", "action"]
     list_filter = ["created_at", "door", ActionFilter, "kind"]
     search_fields: ClassVar = ["actor"]
-    search_help_text = "Words of the user, action, object or reason; or a complete id or address."
+    search_help_text = _(
+        "Words of the user, action, object or reason; or a complete id or address."
+    )
     ordering = ["-id"]
     actions = None
     fields: ClassVar[list[Any]] = [
@@ -73,27 +78,27 @@ class AuditAdmin(SealedAdmin):
     ) -> tuple[QuerySet[AuditEntry], bool]:
         return search_entries(queryset, search_term), False
 
-    @admin.display(description="who", ordering="actor")
+    @admin.display(description=_("who"), ordering="actor")
     def who(self, entry: AuditEntry) -> str:
-        return visible(entry.actor) or "nobody"
+        return visible(entry.actor) or gettext("nobody")
 
-    @admin.display(description="on what")
+    @admin.display(description=_("on what"))
     def on_what(self, entry: AuditEntry) -> str:
         return visible(entry.target)
 
-    @admin.display(description="door", ordering="door")
+    @admin.display(description=_("door"), ordering="door")
     def door_tag(self, entry: AuditEntry) -> SafeString:
         return tag("door", entry.get_door_display())
 
-    @admin.display(description="credential")
+    @admin.display(description=_("credential"))
     def shown_credential(self, entry: AuditEntry) -> str:
         return visible(entry.credential)
 
-    @admin.display(description="why")
+    @admin.display(description=_("why"))
     def why(self, entry: AuditEntry) -> str:
         return visible(entry.note)
 
-    @admin.display(description="what changed")
+    @admin.display(description=_("what changed"))
     def what_changed(self, entry: AuditEntry) -> str:
         before = {visible(name): _or_nothing(pair[0]) for name, pair in entry.changes.items()}
         after = {visible(name): _or_nothing(pair[1]) for name, pair in entry.changes.items()}
@@ -110,8 +115,11 @@ class AuditAdmin(SealedAdmin):
             raise PermissionDenied
         entries = list(self.get_changelist_instance(request).get_queryset(request)[: MOST_ROWS + 1])
         if len(entries) > MOST_ROWS:
-            text = f"There are more than {MOST_ROWS:,} entries. Filter the list, then export again."
-            self.report(request, text, failed=True)
+            text = gettext(
+                "There are more than %(most)s entries. Filter the list, then export again."
+            )
+            most = number_format(MOST_ROWS, force_grouping=True)
+            self.report(request, text % {"most": most}, failed=True)
             back = reverse(f"{self.admin_site.name}:agents_auditentry_changelist")
             return HttpResponseRedirect(f"{back}?{request.GET.urlencode()}")
         return HttpResponse(

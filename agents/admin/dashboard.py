@@ -11,14 +11,15 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.translation import gettext
 
 from agents.doors.admin.charts import bars
 from agents.doors.admin.dashboard_boxes import dashboard_boxes
 from agents.doors.admin.journal import person
-from agents.doors.admin.numbers import span
+from agents.doors.admin.numbers import span, usd
 from agents.hidden_text import visible
 from agents.models import Agent, ApprovalRequest, AuditEntry, Run
-from agents.providers.prices import dollars
 from agents.selectors.dashboard import count_runs, failing_agents, work_state
 from agents.selectors.queue import pending_for
 from agents.selectors.usage import usage_by_day, zone_of
@@ -63,7 +64,7 @@ def dashboard(site: AdminSite, request: HttpRequest) -> dict[str, Any]:
         parts["audit"] = [
             {
                 "entry": entry,
-                "who": visible(entry.actor) or "nobody",
+                "who": visible(entry.actor) or gettext("nobody"),
                 "target": visible(entry.target),
             }
             for entry in audit_for(user)[:SHOWN]
@@ -79,9 +80,12 @@ def _waiting(user: Person) -> dict[str, Any]:
     return {
         "count": len(times),
         "ages": [
-            ("within the hour", sum(1 for age in times if age < _HOUR)),
-            ("an hour to a day ago", sum(1 for age in times if _HOUR <= age < _DAY)),
-            ("more than a day ago", sum(1 for age in times if age >= _DAY)),
+            (gettext("within the hour"), sum(1 for age in times if age < _HOUR)),
+            (
+                gettext("an hour to a day ago"),
+                sum(1 for age in times if _HOUR <= age < _DAY),
+            ),
+            (gettext("more than a day ago"), sum(1 for age in times if age >= _DAY)),
         ],
         "oldest": [
             {
@@ -99,8 +103,10 @@ def _runs(user: Person, *, links: bool) -> dict[str, Any]:
     zone = zone_of(settings.TIME_ZONE)
     counts = count_runs(user, DAYS, zone)
     failing = failing_agents(user, DAYS, zone)
+    words = gettext("%(runs)s runs, %(failed)s failed")
     chart = [
-        (str(day), runs, f"{runs} runs, {failed} failed") for day, runs, failed in counts.by_day
+        (str(day), runs, words % {"runs": runs, "failed": failed})
+        for day, runs, failed in counts.by_day
     ]
     return {
         "runs": {
@@ -145,17 +151,24 @@ def _usage(user: Person) -> dict[str, Any]:
         agent[1] += row.microusd or 0
         agent[2] += row.microusd is None
     dearest = sorted(by_agent.items(), key=lambda item: (-item[1][1], -item[1][0], item[0]))
+    words = gettext("%(count)s tokens")
     return {
-        "tokens": bars([(day, tokens[day], f"{tokens[day]:,} tokens") for day in days]),
-        "cost": bars([(day, cost[day], f"${dollars(cost[day])}") for day in days]),
-        "by_day": [(day, f"{tokens[day]:,}", f"${dollars(cost[day])}") for day in days],
-        "all_tokens": f"{sum(tokens.values()):,}",
-        "all_cost": f"${dollars(sum(cost.values()))}",
+        "tokens": bars(
+            [(day, tokens[day], words % {"count": _count(tokens[day])}) for day in days]
+        ),
+        "cost": bars([(day, cost[day], usd(cost[day])) for day in days]),
+        "by_day": [(day, _count(tokens[day]), usd(cost[day])) for day in days],
+        "all_tokens": _count(sum(tokens.values())),
+        "all_cost": usd(sum(cost.values())),
         "by_agent": [
-            (visible(slug), f"{used:,}", f"${dollars(spent)}", unpriced > 0)
+            (visible(slug), _count(used), usd(spent), unpriced > 0)
             for slug, (used, spent, unpriced) in dearest[:SHOWN]
         ],
     }
+
+
+def _count(number: int) -> str:
+    return number_format(number, force_grouping=True)
 
 
 def _work() -> dict[str, Any]:

@@ -11,6 +11,8 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import SealedAdmin, person, tag
 from agents.hidden_text import visible
@@ -20,6 +22,13 @@ from agents.services.errors import ServiceError
 from agents.services.machines.actions import declare_dead, forget_machine, set_draining, state_of
 
 _COLOURS = {"alive": "completed", "silent": "failed", "dead": "failed"}
+_STATES = {
+    "alive": _("alive"),
+    "silent": _("silent"),
+    "draining": _("draining"),
+    "drained": _("drained"),
+    "dead": _("dead"),
+}
 
 
 @admin.register(Machine)
@@ -42,58 +51,63 @@ class MachineAdmin(SealedAdmin):
         rows = super().get_queryset(request)
         return rows.annotate(now=DatabaseNow(), held=Coalesce(count, 0))
 
-    @admin.display(description="host", ordering="name")
+    @admin.display(description=_("host"), ordering="name")
     def shown_name(self, machine: Machine) -> str:
         return visible(machine.name)
 
-    @admin.display(description="state")
+    @admin.display(description=_("state"))
     def state(self, machine: Any) -> SafeString:
         state = state_of(machine, machine.now, machine.held)
-        return tag(_COLOURS.get(state, "waiting"), state)
+        return tag(_COLOURS.get(state, "waiting"), _STATES[state])
 
-    @admin.display(description="threads", ordering="held")
+    @admin.display(description=_("threads"), ordering="held")
     def threads(self, machine: Any) -> int:
         """Return the number of threads with files on this machine."""
         return int(machine.held)
 
-    @admin.display(description="last sign of life", ordering="seen_at")
+    @admin.display(description=_("last sign of life"), ordering="seen_at")
     def last_seen(self, machine: Machine) -> datetime:
         return datetime.fromtimestamp(machine.seen_at, UTC)
 
     @admin.action(
-        permissions=["operate"], description="Drain: start no runs, move threads to other machines"
+        permissions=["operate"],
+        description=_("Drain: start no runs, move threads to other machines"),
     )
     def drain(self, request: HttpRequest, queryset: QuerySet[Machine]) -> None:
         def drain(name: str) -> str:
             set_draining(name, True, by=person(request))
-            return "draining. Its threads move to other machines"
+            return gettext("draining. Its threads move to other machines")
 
         self._do(request, queryset, drain)
 
-    @admin.action(permissions=["operate"], description="Take a draining back")
+    @admin.action(permissions=["operate"], description=_("Take a draining back"))
     def undrain(self, request: HttpRequest, queryset: QuerySet[Machine]) -> None:
         def undrain(name: str) -> str:
             set_draining(name, False, by=person(request))
-            return "it takes work again"
+            return gettext("it takes work again")
 
         self._do(request, queryset, undrain)
 
     @admin.action(
-        permissions=["operate"], description="Declare dead: other machines take over its threads"
+        permissions=["operate"], description=_("Declare dead: other machines take over its threads")
     )
     def declare_dead(self, request: HttpRequest, queryset: QuerySet[Machine]) -> None:
         def declare(name: str) -> str:
             moved = declare_dead(name, by=person(request))
-            threads = "1 thread" if moved == 1 else f"{moved} threads"
-            return f"dead. Other machines can continue {threads} from the last stored state"
+            text = ngettext(
+                "dead. Other machines can continue %(count)s thread from the last stored state",
+                "dead. Other machines can continue %(count)s threads from the last stored state",
+                moved,
+            )
+            return text % {"count": moved}
 
         self._do(request, queryset, declare)
 
-    @admin.action(permissions=["operate"], description="Forget: remove it from the list")
+    @admin.action(permissions=["operate"], description=_("Forget: remove it from the list"))
     def forget(self, request: HttpRequest, queryset: QuerySet[Machine]) -> None:
         def forget(name: str) -> str:
             forget_machine(name, by=person(request))
-            return "forgotten"
+            return gettext("forgotten")
 
         self._do(request, queryset, forget)
 
@@ -104,6 +118,9 @@ class MachineAdmin(SealedAdmin):
             try:
                 message = action(name)
             except ServiceError as error:
-                self.report(request, f"Host {visible(name)}: not done. {error}", failed=True)
+                text = gettext("Host %(host)s: not done. %(problem)s")
+                values = {"host": visible(name), "problem": error}
+                self.report(request, text % values, failed=True)
             else:  # The prefix keeps the name as it is: messages start with a capital letter.
-                self.report(request, f"Host {visible(name)}: {message}.")
+                text = gettext("Host %(host)s: %(message)s.")
+                self.report(request, text % {"host": visible(name), "message": message})

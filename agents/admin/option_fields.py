@@ -6,9 +6,11 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Literal, get_origin
 
+from django.utils.functional import lazy
 from django.utils.html import format_html
 
 from agents.doors.admin.text import pretty
+from agents.doors.agent_form.labels import label_of, option_text
 from agents.hidden_text import visible
 from agents.kernel.options import (
     json_value,
@@ -21,7 +23,7 @@ from agents.models import Agent
 
 
 def option_fieldsets(may_change: Callable[[str], bool]) -> list[tuple[str, list[Any]]]:
-    """Return the headings, each with its options: a field, or a read-only value."""
+    """Return the English headings, each with its options: a field, or a read-only value."""
     found: dict[str, list[Any]] = {}
     for kind in option_classes():
         fields = found.setdefault(kind.title or kind.__name__, [])
@@ -39,7 +41,7 @@ def option_shown(name: str) -> Callable[[Agent], Any]:
     """Return the function for an option. Cached, because the admin compares these functions."""
     show: Any = partial(_show, name)
     show.__name__ = name
-    show.short_description = name.replace("_", " ")
+    show.short_description = lazy(label_of, str)(name)
     show.boolean = option_fields()[name].annotation is bool
     return show
 
@@ -50,5 +52,5 @@ def _show(name: str, agent: Agent) -> Any:
     if isinstance(value, list | dict):
         return format_html("<pre>{}</pre>", visible(pretty(value))) if value else None
     if get_origin(without_none(field.annotation)[0]) is Literal:
-        return labels_of(field).get(value, value)
+        return option_text(labels_of(field).get(value, str(value)))
     return visible(value) if isinstance(value, str) else value

@@ -9,7 +9,9 @@ from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
+from agents.doors.agent_form.labels import label_of
 from agents.doors.agent_form.rows import MapField, RowsField
 from agents.hidden_text import visible
 from agents.middleware.rehearsal import MAX_DAYS, Rehearsal, rehearse, with_policy
@@ -25,9 +27,17 @@ MAX_TEXT = 200_000
 class RehearsalForm(forms.Form):
     """The unsaved policy fields of the agent's form."""
 
-    approval_rules = RowsField(PolicyRule, noun="rule", max_length=MAX_TEXT)
-    interrupt_on = MapField(InterruptRule, max_length=MAX_TEXT)
     rehearsal_days = forms.IntegerField(min_value=1, max_value=MAX_DAYS)
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # Created for each request, in the language of the page.
+        rules = RowsField(PolicyRule, noun=gettext("rule"), max_length=MAX_TEXT)
+        terms = MapField(InterruptRule, max_length=MAX_TEXT)
+        for name, field in zip(POLICY_FIELDS, (rules, terms), strict=True):
+            field.label = label_of(name)
+        policy = dict(zip(POLICY_FIELDS, (rules, terms), strict=True))
+        self.fields = {**policy, **self.fields}
 
     def entered(self, name: str, saved: Any) -> Any:
         """Return the submitted text of a field, or the saved value if it was not submitted."""
@@ -61,7 +71,7 @@ def rehearsal_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str
         **page.admin_site.each_context(request),
         "opts": page.opts,
         "media": page.media + shown.media,
-        "title": f"Rehearse the policy of {visible(agent.name)}",
+        "title": gettext("Rehearse the policy of %(agent)s") % {"agent": visible(agent.name)},
         "agent": agent,
         "problem": visible(problem),
         "rehearsal": found,

@@ -15,12 +15,17 @@ from django.db.models.functions import Left, Length
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.admin.timeline import TURNS_PER_PAGE, last_turn, turns_of
 from agents.doors.admin.bulk import Bulk, carry_out
-from agents.doors.admin.journal import JournalAdmin, person, tag
+from agents.doors.admin.journal import JournalAdmin, in_english, person, tag
 from agents.doors.admin.numbers import cost, run_duration, span
 from agents.doors.admin.text import shown
 from agents.events.read import MAX_SEQ
@@ -55,14 +60,15 @@ USERNAME = get_user_model().USERNAME_FIELD
 
 
 class DelegationFilter(admin.SimpleListFilter):
-    title = "origin"
+    title = _("origin")
     parameter_name = "origin"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        begun = gettext("begun by a %(trigger)s")
         return [
-            ("person", "asked by a person"),
-            *((kind.source, f"begun by a {kind.label}") for kind in trigger_kinds()),
-            ("agent", "delegated by an agent"),
+            ("person", gettext("asked by a person")),
+            *((kind.source, begun % {"trigger": kind.label}) for kind in trigger_kinds()),
+            ("agent", gettext("delegated by an agent")),
         ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Run]) -> QuerySet[Run]:
@@ -97,7 +103,7 @@ class RunAdmin(JournalAdmin):
     ]
     list_select_related = ["agent_version__agent", "owner", "clock"]
     search_fields = ["^id", "^thread__id", f"owner__{USERNAME}", "agent_version__agent__slug"]
-    search_help_text = "The beginning of a run's or a thread's id, an owner, or an agent's slug."
+    search_help_text = _("The beginning of a run's or a thread's id, an owner, or an agent's slug.")
     # The same order as created_at, since ids start with the time; the primary key has an index.
     ordering = ["-id"]
     actions = ["cancel_selected", "resume_selected"]
@@ -112,47 +118,47 @@ class RunAdmin(JournalAdmin):
         """
         return bool(request.user.has_perm(OPERATE))
 
-    @admin.display(ordering="agent_version__agent__slug")
+    @admin.display(description=_("agent"), ordering="agent_version__agent__slug")
     def agent(self, run: Run) -> str:
         name = f"{run.agent_version.agent.slug} v{run.agent_version.number}"
         return visible(f"{name} › {run.subagent}" if run.subagent else name)
 
-    @admin.display(description="status", ordering="status")
+    @admin.display(description=_("status"), ordering="status")
     def state(self, run: Run) -> SafeString:
         return run_tag(run)
 
-    @admin.display(ordering="clock__turn")
+    @admin.display(description=_("turns"), ordering="clock__turn")
     def turns(self, run: Run) -> int:
         return run.clock.turn
 
-    @admin.display
+    @admin.display(description=_("tokens"))
     def tokens(self, run: Run) -> str:
-        return f"{run.clock.total_tokens:,}"
+        return number_format(run.clock.total_tokens, force_grouping=True)
 
-    @admin.display(ordering="clock__cost_microusd")
+    @admin.display(description=_("cost"), ordering="clock__cost_microusd")
     def cost(self, run: Run) -> str:
         return cost(run.clock)
 
-    @admin.display(ordering="created_at")
+    @admin.display(description=_("created"), ordering="created_at")
     def created(self, run: Run) -> str:
         return f"{timezone.localtime(run.created_at):%Y-%m-%d %H:%M:%S}"
 
-    @admin.display
+    @admin.display(description=_("duration"))
     def duration(self, run: Run) -> str:
         return run_duration(run)
 
-    @admin.action(description="Cancel the selected runs", permissions=["operate"])
+    @admin.action(description=_("Cancel the selected runs"), permissions=["operate"])
     def cancel_selected(self, request: HttpRequest, queryset: QuerySet[Run]) -> Any:
         """Cancel after a confirmation. The service checks the permission for each run."""
 
-        def cancel(run: Run) -> str:
+        def cancel(run: Run) -> str | Promise:
             outcome = self._cancel(request, run)
-            self.log_change(request, run, outcome)
+            self.log_change(request, run, in_english(outcome))
             return outcome
 
         return carry_out(self, request, self.chosen(request, queryset), _CANCEL, cancel, _name)
 
-    @admin.action(description="Resume the selected runs", permissions=["operate"])
+    @admin.action(description=_("Resume the selected runs"), permissions=["operate"])
     def resume_selected(self, request: HttpRequest, queryset: QuerySet[Run]) -> None:
         for run in self.chosen(request, queryset):
             self._operate(request, run, self._resume)
@@ -168,34 +174,31 @@ class RunAdmin(JournalAdmin):
         return HttpResponseRedirect(request.path)
 
     def _operate(
-        self, request: HttpRequest, run: Run, operation: Callable[[HttpRequest, Run], str]
+        self, request: HttpRequest, run: Run, operation: Callable[[HttpRequest, Run], str | Promise]
     ) -> None:
         """Apply an operation to one run and add a message. A refusal does not stop the others."""
         try:
             outcome = operation(request, run)
         except (ServiceError, IllegalTransition) as error:
-            self.report(request, f"Run {run.pk}: {error}", failed=True)
+            self.report(request, f"{_name(run)}: {error}", failed=True)
             return
-        self.log_change(request, run, outcome)
-        self.report(request, f"Run {run.pk}: {outcome}.")
+        self.log_change(request, run, in_english(outcome))
+        self.report(request, f"{_name(run)}: {outcome}.")
 
-    def _cancel(self, request: HttpRequest, run: Run) -> str:
+    def _cancel(self, request: HttpRequest, run: Run) -> str | Promise:
         before = run.status
         run = cancel_for(person(request), run, reason="cancelled in the admin", operate=True)
         if run.status != RunStatus.CANCELLED:
-            stopping = run.status == RunStatus.RUNNING
-            return (
-                "the worker was asked to stop it"
-                if stopping
-                else f"had ended already ({run.status})"
-            )
-        return "was cancelled already" if before == RunStatus.CANCELLED else "cancelled"
+            if run.status == RunStatus.RUNNING:
+                return _("the worker was asked to stop it")
+            return format_lazy(_("had ended already ({status})"), status=run.status)
+        return _("was cancelled already") if before == RunStatus.CANCELLED else _("cancelled")
 
-    def _resume(self, request: HttpRequest, run: Run) -> str:
+    def _resume(self, request: HttpRequest, run: Run) -> str | Promise:
         # Of a run that waits for its subagents, these are resumed, unless workers have them.
         resume = resume_run if run.executor == POOL else resume_orphaned_family
         resume(run.pk, executor=POOL)
-        return "handed to the workers"
+        return _("handed to the workers")
 
     def page_context(self, request: HttpRequest, row: Run) -> dict[str, Any]:
         run = (
@@ -209,7 +212,7 @@ class RunAdmin(JournalAdmin):
             unless_private(person(request)), run=run, status=ApprovalStatus.PENDING
         )
         return {
-            "title": f"Run {run.pk}",
+            "title": _name(run),
             "run": run,
             "state": run_tag(run),
             "spec": run.spec,
@@ -263,35 +266,42 @@ class RunAdmin(JournalAdmin):
 
 _CANCEL = Bulk(
     "cancel_selected",
-    "Cancel",
-    "cancelled",
-    "Their subagents end too, and their approval requests are withdrawn. This cannot be undone.",
+    _("Cancel %(count)s %(rows)s"),
+    _("%(failed)s of %(count)s could not be cancelled: %(problems)s"),
+    _("Their subagents end too, and their approval requests are withdrawn. This cannot be undone."),
     is_dangerous=True,
 )
 
 
 def _name(run: Run) -> str:
-    return f"Run {run.pk}"
+    return gettext("Run %(id)s") % {"id": run.pk}
 
 
 def _tokens(clock: RunClock) -> str:
-    return (
-        f"{clock.input_tokens:,} in, {clock.output_tokens:,} out, "
-        f"{clock.cache_read_tokens:,} from cache, {clock.cache_write_tokens:,} to cache"
-    )
+    numbers = {
+        "input": clock.input_tokens,
+        "output": clock.output_tokens,
+        "read": clock.cache_read_tokens,
+        "written": clock.cache_write_tokens,
+    }
+    text = gettext("%(input)s in, %(output)s out, %(read)s from cache, %(written)s to cache")
+    return text % {
+        name: number_format(number, force_grouping=True) for name, number in numbers.items()
+    }
 
 
 def run_tag(run: Run) -> SafeString:
     """Return the run's status, with the wait reason."""
     status = tag(run.status, run.get_status_display())
     if is_held(run):
-        return format_html('{} <span class="vel-quiet">held after a restore</span>', status)
+        held = gettext("held after a restore")
+        return format_html('{} <span class="vel-quiet">{}</span>', status, held)
     if space := waiting_for_space(run):
         return format_html('{} <span class="vel-quiet">{}</span>', status, space)
     if not run.wait_reason:
         return status
-    reason = run.get_wait_reason_display()
-    return format_html('{} <span class="vel-quiet">for {}</span>', status, reason)
+    reason = gettext("for %(reason)s") % {"reason": run.get_wait_reason_display()}
+    return format_html('{} <span class="vel-quiet">{}</span>', status, reason)
 
 
 EVENTS_PER_PAGE = 200

@@ -11,6 +11,8 @@ from django.core.paginator import Paginator
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.admin.runs import run_tag
 from agents.admin.timeline import TURNS_PER_PAGE, Turn, turns_of
@@ -35,10 +37,12 @@ RESTORE = "agents.restore_workspace"
 ERASE = "agents.erase_thread"
 _ERASE = Bulk(
     "erase_selected",
-    "Erase",
-    "erased",
-    "All messages, files, runs and subagents of the threads are deleted. This cannot be undone. "
-    "Approved memory stays with its agent.",
+    _("Erase %(count)s %(rows)s"),
+    _("%(failed)s of %(count)s could not be erased: %(problems)s"),
+    _(
+        "All messages, files, runs and subagents of the threads are deleted. This cannot be "
+        "undone. Approved memory stays with its agent."
+    ),
     is_dangerous=True,
 )
 
@@ -56,7 +60,7 @@ class ThreadAdmin(JournalAdmin):
         "agent__slug",
         f"owner__{get_user_model().USERNAME_FIELD}",
     ]
-    search_help_text = (
+    search_help_text = _(
         "The beginning of an id, words of a title, a session key, an agent, an owner."
     )
     ordering = ["-id"]
@@ -65,13 +69,13 @@ class ThreadAdmin(JournalAdmin):
     def has_erase_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm(ERASE))
 
-    @admin.action(description="Erase the selected threads", permissions=["erase"])
+    @admin.action(description=_("Erase the selected threads"), permissions=["erase"])
     def erase_selected(self, request: HttpRequest, queryset: QuerySet[Thread]) -> Any:
         """Erase after a confirmation. Not logged by Django, which would keep titles of threads."""
 
         def erase(thread: Thread) -> str:
             erase_thread(thread.pk, by=person(request))
-            return "erased"
+            return gettext("erased")
 
         return carry_out(self, request, self.chosen(request, queryset), _ERASE, erase, _name)
 
@@ -84,11 +88,11 @@ class ThreadAdmin(JournalAdmin):
         total = counted.annotate(total=Count("pk")).values("total")
         return threads.annotate(run_total=Coalesce(Subquery(total), 0))
 
-    @admin.display(description="title", ordering="title")
+    @admin.display(description=_("title"), ordering="title")
     def shown_title(self, thread: Thread) -> str:
-        return visible(thread.title) or "(no title)"
+        return visible(thread.title) or gettext("(no title)")
 
-    @admin.display(description="runs", ordering="run_total")
+    @admin.display(description=_("runs"), ordering="run_total")
     def run_count(self, thread: Any) -> int:
         return thread.run_total
 
@@ -105,7 +109,7 @@ class ThreadAdmin(JournalAdmin):
         turns = turns_of(of_page)
         shown_runs = [_shown_run(run, turns[run.pk]) for run in of_page]
         return {
-            "title": f"Thread {row.pk}",
+            "title": _name(row),
             "thread": row,
             "thread_title": shown(row.title),
             "key": shown(row.key or ""),
@@ -128,7 +132,7 @@ class ThreadAdmin(JournalAdmin):
         step = step_of(row.pk, request.POST.get("step"))
         side = request.POST.get("to")
         if step is None or side not in ("before", "after"):
-            self.report(request, "There is no such snapshot any more.", failed=True)
+            self.report(request, gettext("There is no such snapshot any more."), failed=True)
             return HttpResponseRedirect(request.path)
         if request.POST.get("confirmed") != "yes":
             return {"confirm": step, "confirm_side": side}
@@ -138,14 +142,23 @@ class ThreadAdmin(JournalAdmin):
         except ServiceError as error:
             self.report(request, error.message, failed=True)
         else:
-            left = f" {len(done.failed)} could not be restored." if done.failed else ""
-            text = f"The files were restored: {done.written} written, {done.deleted} deleted.{left}"
-            self.report(request, text, failed=bool(done.failed))
+            text = gettext("The files were restored: %(written)s written, %(deleted)s deleted.")
+            if done.failed:
+                text = gettext(
+                    "The files were restored: %(written)s written, %(deleted)s deleted. "
+                    "%(failed)s could not be restored."
+                )
+            values = {
+                "written": done.written,
+                "deleted": done.deleted,
+                "failed": len(done.failed),
+            }
+            self.report(request, text % values, failed=bool(done.failed))
         return HttpResponseRedirect(request.path)
 
 
 def _name(thread: Thread) -> str:
-    return f"Thread {thread.pk}"
+    return gettext("Thread %(id)s") % {"id": thread.pk}
 
 
 def _shown_steps(thread: Thread) -> list[dict[str, Any]]:

@@ -11,6 +11,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import SealedAdmin, person, tag
 from agents.models import ApiToken, TokenScope
@@ -23,6 +25,7 @@ class TokenForm(forms.ModelForm):
 
     scopes = forms.MultipleChoiceField(
         choices=TokenScope.choices,
+        label=_("Scopes"),
         initial=[TokenScope.READ, TokenScope.RUN],
         widget=forms.CheckboxSelectMultiple,
     )
@@ -31,7 +34,8 @@ class TokenForm(forms.ModelForm):
         max_value=3_650,
         initial=90,
         required=False,
-        help_text="Days until it expires. Empty: never.",
+        label=_("Days"),
+        help_text=_("Days until it expires. Empty: never."),
     )
 
     class Meta:
@@ -65,7 +69,7 @@ class ApiTokenAdmin(SealedAdmin):
     list_filter = [("revoked_at", admin.EmptyFieldListFilter), "expires_at", "created_at"]
     list_select_related = ["user"]
     search_fields = ["^prefix", "name", f"user__{get_user_model().USERNAME_FIELD}"]
-    search_help_text = "The beginning of a token, its name, or its user."
+    search_help_text = _("The beginning of a token, its name, or its user.")
     ordering = ["-id"]
     actions = ["revoke_selected"]
 
@@ -101,33 +105,30 @@ class ApiTokenAdmin(SealedAdmin):
         )
         obj.pk = token.pk
         obj.refresh_from_db()
-        self.message_user(
-            request,
-            f"The token of {token.user} is {secret} Copy it now: it cannot be shown again.",
-            messages.WARNING,
-        )
+        text = gettext("The token of %(user)s is %(secret)s Copy it now: it cannot be shown again.")
+        self.message_user(request, text % {"user": token.user, "secret": secret}, messages.WARNING)
 
-    @admin.display(description="token", ordering="prefix")
+    @admin.display(description=_("token"), ordering="prefix")
     def shown_prefix(self, token: ApiToken) -> str:
         return f"{token.prefix}…"
 
-    @admin.display(description="scopes")
+    @admin.display(description=_("scopes"))
     def shown_scopes(self, token: ApiToken) -> str:
         return ", ".join(token.scopes)
 
-    @admin.display(description="status")
+    @admin.display(description=_("status"))
     def state(self, token: ApiToken) -> SafeString:
         if token.revoked_at is not None:
-            return tag("cancelled", "revoked")
+            return tag("cancelled", gettext("revoked"))
         if token.expires_at is not None and token.expires_at <= timezone.now():
-            return tag("expired", "expired")
-        return tag("completed", "in force")
+            return tag("expired", gettext("expired"))
+        return tag("completed", gettext("in force"))
 
-    @admin.action(description="Revoke the selected tokens", permissions=["revoke"])
+    @admin.action(description=_("Revoke the selected tokens"), permissions=["revoke"])
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
         for token in self.chosen(request, queryset):
             if revoke_token(token.pk):
                 self.log_change(request, token, "Revoked.")
-                self.report(request, f"{token}: revoked.")
+                self.report(request, gettext("%(name)s: revoked.") % {"name": token})
             else:
-                self.report(request, f"{token}: was revoked already.")
+                self.report(request, gettext("%(name)s: was revoked already.") % {"name": token})

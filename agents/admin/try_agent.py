@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext
 
 from agents.doors.admin.journal import person
 from agents.doors.admin.strict_pages import STYLES, strict
@@ -45,7 +46,7 @@ def try_page(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpResp
         **page.admin_site.each_context(request),
         "opts": page.opts,
         "media": STYLES,
-        "title": f"Try {visible(agent.name)}",
+        "title": gettext("Try %(agent)s") % {"agent": visible(agent.name)},
         "agent": agent,
         "message": message,
         "problem": problem,
@@ -66,5 +67,5 @@ def _page_of(run: Run) -> str:
 
 def _why_not(agent: Agent) -> str:
     if not agent.is_active:
-        return "The agent is inactive. Activate it to start runs."
-    return "You cannot start runs with this agent, because it is not shared with you."
+        return gettext("The agent is inactive. Activate it to start runs.")
+    return gettext("You cannot start runs with this agent, because it is not shared with you.")

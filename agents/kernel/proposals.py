@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.db.models import Q
+from django.utils.functional import Promise
 
 from agents.kernel.features import collect
 
@@ -101,10 +102,10 @@ class ProposalKind:
     """The error that the base has changed and that the change can no longer be applied."""
     not_by_file: ClassVar[str] = ""
     """The error that names the requests which accept the text of a file as their edit."""
-    text_label: ClassVar[str] = ""
+    text_label: ClassVar[str | Promise] = ""
     """The label of the text that a person can edit."""
     text_help: ClassVar[str] = ""
-    save_label: ClassVar[str] = ""
+    save_label: ClassVar[str | Promise] = ""
     """The label of the button that saves an edited text."""
     question: ClassVar[str] = ""
     """The question in the terminal, for example `Save it`."""
@@ -241,15 +242,15 @@ class RunRequestKind:
     relations: ClassVar[tuple[str, ...]] = ()
     """The arguments of `select_related` that lists of requests need for this kind."""
 
-    headline: ClassVar[str] = ""
+    headline: ClassVar[str | Promise] = ""
     """The activity of the run in a list for people: `Asks for ...`."""
     how_to_resume: ClassVar[str] = ""
     """The sentence on how a waiting run continues, with `{run}` for its id."""
     why_waiting: ClassVar[str] = ""
     """The sentence for other programs on why a person must act."""
-    text_label: ClassVar[str] = ""
+    text_label: ClassVar[str | Promise] = ""
     """The label of the JSON text that a person can edit."""
-    save_label: ClassVar[str] = ""
+    save_label: ClassVar[str | Promise] = ""
     """The label of the button that approves with changes."""
     question: ClassVar[str] = ""
     """The question in the terminal, for example `Run it`."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from django.db.models import Model
+from django.utils.functional import Promise
 
 from agents.kernel.features import collect
 
@@ -26,7 +27,7 @@ class TriggerKind:
     """
 
     source: str
-    label: str
+    label: str | Promise
     model: type[Model]
     page: str
 

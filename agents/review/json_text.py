@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from django.utils.translation import gettext_lazy as _
+
 from agents.review.parts import Line
 from agents.review.room import CHARACTERS, Room
 from agents.review.spans import lines_of
@@ -107,7 +109,7 @@ def _pieces(value: object) -> Iterator[str]:
         yield "…"
 
 
-TOO_LONG_TO_EDIT = "This is too long to be edited here. Use `vel approvals edit`."
+TOO_LONG_TO_EDIT = _("This is too long to be edited here. Use `vel approvals edit`.")
 
 
 def shown_text(value: object) -> str:

@@ -8,6 +8,7 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 register = template.Library()
 
@@ -30,9 +31,11 @@ def in_words(age: timedelta) -> str:
     """Return the age as in `clock.js`."""
     minutes = int(age.total_seconds() // 60)
     if minutes < 1:
-        return "just now"
+        return gettext("just now")
     if minutes < 60:
-        return f"{minutes} min ago"
-    if minutes < 2 * 24 * 60:
-        return f"{minutes // 60} h {minutes % 60} min ago"
-    return f"{minutes // (24 * 60)} days ago"
+        time = f"{minutes} min"
+    elif minutes < 2 * 24 * 60:
+        time = f"{minutes // 60} h {minutes % 60} min"
+    else:
+        time = gettext("%(days)s days") % {"days": minutes // (24 * 60)}
+    return gettext("%(time)s ago") % {"time": time}

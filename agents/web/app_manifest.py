@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, JsonResponse
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from agents.doors.web.pages import public_page
@@ -37,6 +38,6 @@ def app_manifest(request: HttpRequest) -> JsonResponse:
         "background_color": "#fafafb",
         "theme_color": "#1f6f68",
         "icons": icons,
-        "shortcuts": [{"name": "Runs", "url": reverse("web:history")}],
+        "shortcuts": [{"name": gettext("Runs"), "url": reverse("web:history")}],
     }
     return JsonResponse(manifest, content_type="application/manifest+json")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from django.utils import timezone
 from django.utils.timesince import timesince
+from django.utils.translation import gettext
 
 from agents.hidden_text import escaped_json, escaped_text, visible
 from agents.kernel.proposals import proposal_kind, run_request_kind
@@ -56,19 +57,19 @@ def editors_of(row: ApprovalRequest) -> Iterable[Editor]:
     if (kind := proposal_kind(row)) is not None:
         text = kind.text(row)
         if is_editable(text):
-            yield _content_editor(kind.text_label, text)
+            yield _content_editor(str(kind.text_label), text)
         return
     if (about_run := run_request_kind(row)) is not None:
-        yield Editor("json", about_run.text_label, json.dumps(about_run.editable(row)))
+        yield Editor("json", str(about_run.text_label), json.dumps(about_run.editable(row)))
         return
     content = row.input.get("content") if isinstance(row.input, dict) else None
     if row.tool == "write_file" and isinstance(content, str) and is_editable(content):
-        yield _content_editor("The content of the file", content)
+        yield _content_editor(gettext("The content of the file"), content)
     if size_of(row.input, CHARACTERS) > CHARACTERS:
         return
     whole = text_of(row.input) if isinstance(row.input, dict) else compact(row.input)
     if is_editable(whole):
-        yield Editor("json", "Input to run instead, as JSON", escaped_json(whole))
+        yield Editor("json", gettext("Input to run instead, as JSON"), escaped_json(whole))
 
 
 def _content_editor(label: str, text: str) -> Editor:
@@ -80,25 +81,27 @@ def approvals_of(row: ApprovalRequest) -> str:
     if row.approvals_needed < 2:
         return ""
     if row.first_approved_at is None:
-        return f"0 of {row.approvals_needed}: two different people must approve"
-    by = row.first_approver.get_username() if row.first_approver else "somebody"
-    return visible(f"1 of {row.approvals_needed}: {by} approved")
+        text = gettext("0 of %(needed)s: two different people must approve")
+        return text % {"needed": row.approvals_needed}
+    by = row.first_approver.get_username() if row.first_approver else gettext("somebody")
+    text = gettext("1 of %(needed)s: %(by)s approved")
+    return visible(text % {"needed": row.approvals_needed, "by": by})
 
 
 def outcome_of(row: ApprovalRequest) -> Outcome:
-    by = visible(row.decided_by.get_username()) if row.decided_by else "somebody"
+    by = visible(row.decided_by.get_username()) if row.decided_by else gettext("somebody")
     words = {
-        Decision.APPROVE: f"Approved by {by}",
-        Decision.EDIT: f"Approved with changes by {by}",
-        Decision.REJECT: f"Rejected by {by}",
-        Decision.RESPOND: f"Answered by {by}",
+        Decision.APPROVE: gettext("Approved by %(by)s"),
+        Decision.EDIT: gettext("Approved with changes by %(by)s"),
+        Decision.REJECT: gettext("Rejected by %(by)s"),
+        Decision.RESPOND: gettext("Answered by %(by)s"),
     }
     ends = {
-        ApprovalStatus.EXPIRED: "Expired without a decision",
-        ApprovalStatus.CANCELLED: "Withdrawn: the run was ended",
-        ApprovalStatus.SUPERSEDED: "Replaced by a new request: its content has changed",
+        ApprovalStatus.EXPIRED: gettext("Expired without a decision"),
+        ApprovalStatus.CANCELLED: gettext("Withdrawn: the run was ended"),
+        ApprovalStatus.SUPERSEDED: gettext("Replaced by a new request: its content has changed"),
     }
-    text = words.get(Decision(row.decision), "") if row.decision else ""
+    text = words.get(Decision(row.decision), "") % {"by": by} if row.decision else ""
     if row.status != ApprovalStatus.DECIDED:
         end = ends.get(ApprovalStatus(row.status), row.get_status_display())
         text = f"{end}. {text}" if text else end
@@ -127,4 +130,6 @@ def source_of(entry: dict[str, Any]) -> Source:
 
 def until(moment: datetime) -> str:
     now = timezone.now()
-    return f"expires in {timesince(now, moment, depth=1)}" if moment > now else "has expired"
+    if moment <= now:
+        return gettext("has expired")
+    return gettext("expires in %(length)s") % {"length": timesince(now, moment, depth=1)}

@@ -16,6 +16,7 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.timesince import timesince
+from django.utils.translation import gettext
 
 from agents.call_patterns.commands import exactly
 from agents.conditions import holds, problem_of
@@ -72,17 +73,19 @@ def grant_options(request: ApprovalRequest) -> Iterable[GrantOption]:
         or Decision.APPROVE not in request.allowed_decisions
     ):
         return
-    yield GrantOption("input", "Exactly this input")
+    yield GrantOption("input", gettext("Exactly this input"))
     arguments = request.input if isinstance(request.input, dict) else {}
     command = arguments.get("command")
     if isinstance(command, str) and _fits(request, "command", exactly(command)):
-        label = "Commands that fit an expression"
-        yield GrantOption("command", label, exactly(command), "Expression (RE2), all of it")
+        label = gettext("Commands that fit an expression")
+        pattern_label = gettext("Expression (RE2), all of it")
+        yield GrantOption("command", label, exactly(command), pattern_label)
     path = next((arguments[name] for name in PATH if isinstance(arguments.get(name), str)), None)
     if path is not None and _fits(request, "path", path):
-        label = "Pattern: * for any name, ** for any directories"
-        yield GrantOption("path", "Files like this", path, label)
-    yield GrantOption("tool", f"Any input of {visible(request.tool)}")
+        label = gettext("Pattern: * for any name, ** for any directories")
+        yield GrantOption("path", gettext("Files like this"), path, label)
+    any_input = gettext("Any input of %(tool)s") % {"tool": visible(request.tool)}
+    yield GrantOption("tool", any_input)
 
 
 def _fits(request: ApprovalRequest, match: str, pattern: str) -> bool:
@@ -102,22 +105,22 @@ def terms_of(typed: QueryDict) -> GrantTerms:
     """Return the terms in a form; the service validates them. Raises `InvalidRequest`."""
     match = cast(GrantMatch, typed.get("match", ""))
     if match not in get_args(GrantMatch):
-        raise InvalidRequest("Choose what should be allowed always.")
+        raise InvalidRequest(gettext("Choose what should be allowed always."))
     return GrantTerms(
         match=match,
         pattern=typed.get(f"pattern_{match}", "") if match in ("command", "path") else "",
         for_everybody=typed.get("whose") == "everybody",
         thread_only=typed.get("whose") == "thread",
-        days=_number(typed.get("days", ""), "days"),
-        max_uses=_number(typed.get("max_uses", ""), "uses"),
+        days=_number(typed.get("days", ""), gettext("How many days? Write a number.")),
+        max_uses=_number(typed.get("max_uses", ""), gettext("How many uses? Write a number.")),
         reason=typed.get("reason", ""),
     )
 
 
-def _number(text: str, what: str) -> int:
+def _number(text: str, problem: str) -> int:
     text = text.strip()
     if not (text.isascii() and text.isdecimal() and 0 < len(text) <= len(str(_LARGEST))):
-        raise InvalidRequest(f"How many {what}? Write a number.")
+        raise InvalidRequest(problem)
     return int(text)
 
 
@@ -236,7 +239,7 @@ def _closed_card(row: ApprovalRequest, path: list[str], rights: Rights) -> Card:
         decide_url=reverse("web:approval-decide", args=[row.pk]),
         prompt=visible(row.prompt),
         asked_at=row.created_at.isoformat(),
-        asked_ago=f"{timesince(row.created_at, depth=1)} ago",
+        asked_ago=gettext("%(age)s ago") % {"age": timesince(row.created_at, depth=1)},
         expires_at=row.expires_at.isoformat() if row.expires_at and is_pending else "",
         expires_in=until(row.expires_at) if row.expires_at and is_pending else "",
         is_expiring=bool(is_pending and row.expires_at and row.expires_at - now < SOON),
@@ -244,7 +247,7 @@ def _closed_card(row: ApprovalRequest, path: list[str], rights: Rights) -> Card:
         blocked=blocked,
         refusal=visible(_refusal(row, blocked, rights)),
         is_proposal=kind is not None,
-        headline=about_run.headline if about_run is not None else "",
+        headline=str(about_run.headline) if about_run is not None else "",
         save_label=_save_label(kind or about_run),
         agents_reason=visible(background.reason),
         step=background.step,
@@ -255,14 +258,14 @@ def _closed_card(row: ApprovalRequest, path: list[str], rights: Rights) -> Card:
 
 def _save_label(kind: ProposalKind | RunRequestKind | None) -> str:
     """Return the label of the button that approves with changes."""
-    return kind.save_label if kind is not None else "Run with these changes"
+    return str(kind.save_label) if kind is not None else gettext("Run with these changes")
 
 
 def _refusal(row: ApprovalRequest, blocked: dict[str, str], rights: Rights) -> str:
     """Return why the person cannot make all offered decisions, in one or two sentences."""
     refusal = next((text for text in blocked.values() if text), "")
     if blocked.get(Decision.APPROVE) and row.first_approver_id != rights.person_id:
-        return f"It waits for an approver. {refusal}"
+        return gettext("It waits for an approver. %(refusal)s") % {"refusal": refusal}
     return refusal
 
 
@@ -272,10 +275,11 @@ def _opened(card: Card, row: ApprovalRequest) -> Card:
         return card
     editors = tuple(editors_of(row)) if Decision.EDIT in card.blocked else ()
     if not editors and card.blocked.get(Decision.EDIT) == "":
+        too_long = str(TOO_LONG_TO_EDIT)
         card = replace(
             card,
-            blocked={**card.blocked, Decision.EDIT: TOO_LONG_TO_EDIT},
-            refusal=card.refusal or TOO_LONG_TO_EDIT,
+            blocked={**card.blocked, Decision.EDIT: too_long},
+            refusal=card.refusal or too_long,
         )
     return replace(
         card,

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from agents.doors.web.pages import PersonRequest, page
@@ -47,7 +48,7 @@ def changes(request: PersonRequest, run_id: str) -> HttpResponse:
 def _restore(request: PersonRequest, run: Run, step: WorkspaceSnapshot | None) -> None:
     side = request.POST.get("to")
     if step is None or side not in ("before", "after"):
-        messages.error(request, "There is no such step any more.")
+        messages.error(request, gettext("There is no such step any more."))
         return
     state = step.base if side == "before" else step.manifest
     try:
@@ -55,11 +56,19 @@ def _restore(request: PersonRequest, run: Run, step: WorkspaceSnapshot | None) -
     except ServiceError as error:
         messages.error(request, error.message)
         return
-    text = f"Restored: {done.written} written, {done.deleted} deleted."
+    numbers = {
+        "written": done.written,
+        "deleted": done.deleted,
+        "failed": len(done.failed),
+    }
     if done.failed:
-        messages.error(request, f"{text} {len(done.failed)} could not be restored.")
+        text = gettext(
+            "Restored: %(written)s written, %(deleted)s deleted. %(failed)s could not be restored."
+        )
+        messages.error(request, text % numbers)
     else:
-        messages.success(request, text)
+        text = gettext("Restored: %(written)s written, %(deleted)s deleted.")
+        messages.success(request, text % numbers)
 
 
 def _files_of(step: WorkspaceSnapshot) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from agents.doors.web.pages import PersonRequest, page
@@ -28,7 +29,7 @@ def erase(request: PersonRequest, run_id: str) -> HttpResponse:
         except ServiceError as error:
             messages.error(request, error.message)
             return redirect("web:run", run_id=run.pk)
-        messages.success(request, "The conversation is erased.")
+        messages.success(request, gettext("The conversation is erased."))
         return redirect("web:history")
     found = [(keeper, keeper.find(run.thread_id)) for keeper in keepers()]
     kept = [(keeper, things) for keeper, things in found if things]

@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from agents.doors.web.pages import PersonRequest, page
@@ -43,28 +44,30 @@ def first_steps(request: HttpRequest, person: Person) -> list[Step]:
         return []
     steps = [
         Step(
-            "Use a real model",
-            "Store the key of a provider. Or set ANTHROPIC_API_KEY or the base URL of a local "
-            "model in the environment of the server, and start it again. Until then, an offline "
-            "script answers.",
+            gettext("Use a real model"),
+            gettext(
+                "Store the key of a provider. Or set ANTHROPIC_API_KEY or the base URL of a local "
+                "model in the environment of the server, and start it again. Until then, an "
+                "offline script answers."
+            ),
             _reverse("web:provider-keys"),
             _has_model(),
         ),
         Step(
-            "Create your first agent",
-            "Start from a template, or describe what the agent should do.",
+            gettext("Create your first agent"),
+            gettext("Start from a template, or describe what the agent should do."),
             reverse("web:new-agent"),
             Agent.objects.exclude(slug__in=_STARTED_WITH).exists(),
         ),
         Step(
-            "Decide a request",
-            "Agents ask before they act. The demo asks too.",
+            gettext("Decide a request"),
+            gettext("Agents ask before they act. The demo asks too."),
             _reverse("web:approvals"),
             ApprovalRequest.objects.filter(decided_by__isnull=False).exists(),
         ),
         Step(
-            "Invite a colleague",
-            "Create a user, and send them the address of this site.",
+            gettext("Invite a colleague"),
+            gettext("Create a user, and send them the address of this site."),
             _user_form(),
             get_user_model().objects.filter(is_active=True).count() > 1,
         ),

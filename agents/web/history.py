@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from agents.doors.web.pages import PersonRequest, page
@@ -31,7 +32,11 @@ def history(request: PersonRequest) -> HttpResponse:
     }
     if filters["status"] not in RunStatus.values:
         filters["status"] = ""
-    starters = {"person": "a person", **{k.source: f"a {k.label}" for k in trigger_kinds()}}
+    of_trigger = gettext("a %(trigger)s")
+    starters = {
+        "person": gettext("a person"),
+        **{kind.source: of_trigger % {"trigger": kind.label} for kind in trigger_kinds()},
+    }
     if filters["by"] not in starters:
         filters["by"] = ""
     after = request.GET.get("after", "").replace("\0", "")[:ID_LENGTH]

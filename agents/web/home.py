@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.agent_templates.catalogue import agent_templates
@@ -59,7 +60,8 @@ def home(request: PersonRequest) -> HttpResponse:
     except ServiceError as error:
         return _refused(request, run_request, error.message, form_status(error))
     except SandboxError as error:
-        return _refused(request, run_request, f"The files need a workspace. {error}", 503)
+        problem = gettext("The files need a workspace. %(error)s") % {"error": error}
+        return _refused(request, run_request, problem, 503)
     if wants_json(request):
         return JsonResponse({"url": reverse("web:run", args=[run.pk]), "is_queued": False})
     return redirect("web:run", run_id=run.id)
@@ -151,7 +153,8 @@ def start_demo(request: PersonRequest) -> HttpResponse:
     except ServiceError as error:
         return show_home(request, problem=error.message, status=form_status(error))
     except SandboxError as error:
-        return show_home(request, problem=f"The demo needs a sandbox. {error}", status=503)
+        problem = gettext("The demo needs a sandbox. %(error)s") % {"error": error}
+        return show_home(request, problem=problem, status=503)
     return redirect("web:run", run_id=run.id)
 
 
@@ -171,7 +174,7 @@ def new_agent(request: PersonRequest) -> HttpResponse:
             case "chat":
                 return _chat(request)
             case _:
-                raise InvalidRequest("Press one of the buttons.")
+                raise InvalidRequest(gettext("Press one of the buttons."))
     except ServiceError as error:
         context = {**_context(request), "problem": error.message}
         return render(request, "web/new_agent.html", context, status=form_status(error))
@@ -185,7 +188,8 @@ def _from_template(request: PersonRequest) -> HttpResponse:
         known_tools=known_tool_names(),
         ask_before=request.POST.get("ask_before", "").replace(",", " ").split(),
     )
-    messages.success(request, visible(f"{agent.name} was created. Give it a first task."))
+    text = gettext("%(agent)s was created. Give it a first task.") % {"agent": agent.name}
+    messages.success(request, visible(text))
     return redirect(f"{reverse('web:home')}?agent={agent.slug}")
 
 

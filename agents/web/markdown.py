@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
@@ -177,8 +178,10 @@ class _Builder:
             return ["img", {"src": picture, "alt": text}]
         href = _href(source, self._link_to)
         if href:
-            return ["a", {"href": href}, f"Picture: {text}" if text else "Picture"]
-        return f"Picture: {text} ({source})"
+            name = gettext("Picture: %(name)s") % {"name": text} if text else gettext("Picture")
+            return ["a", {"href": href}, name]
+        values = {"name": text, "address": source}
+        return gettext("Picture: %(name)s (%(address)s)") % values
 
 
 def _href(to: str, link_to: LinkTo) -> str | None:

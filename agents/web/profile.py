@@ -9,6 +9,7 @@ from django.contrib.auth.views import PasswordChangeView
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
+from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
@@ -54,9 +55,10 @@ def profile(request: PersonRequest) -> HttpResponse:
                 return render(request, "web/profile.html", {**_context(request), **made})
             case "revoke":
                 ended = revoke_own_token(_number(request.POST.get("token")), by=request.user)
-                messages.success(request, f"The token {ended.prefix}… is revoked.")
+                text = gettext("The token %(prefix)s… is revoked.") % {"prefix": ended.prefix}
+                messages.success(request, text)
             case _:
-                raise InvalidRequest("Press one of the buttons.")
+                raise InvalidRequest(gettext("Press one of the buttons."))
     except ServiceError as error:
         context = {**_context(request), "problem": error.message, "typed": request.POST}
         context["ticked"] = request.POST.getlist("scopes")
@@ -79,7 +81,11 @@ password = sensitive_post_parameters()(
 def _context(request: PersonRequest) -> dict[str, Any]:
     tokens = tokens_for(request.user).order_by("-pk")
     good = in_force(tokens)
-    ended = [(token, token_state(token)) for token in tokens.exclude(pk__in=good)[:SHOWN_ENDED]]
+    words = {"revoked": gettext("revoked"), "expired": gettext("expired")}
+    ended = [
+        (token, words.get(token_state(token), ""))
+        for token in tokens.exclude(pk__in=good)[:SHOWN_ENDED]
+    ]
     return {
         "good": good,
         "ended": ended,
@@ -93,5 +99,5 @@ def _context(request: PersonRequest) -> dict[str, Any]:
 
 def _number(text: str | None) -> int:
     if text is None or not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise InvalidRequest("Choose one of the list.")
+        raise InvalidRequest(gettext("Choose one of the list."))
     return int(text)

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.doors.web.pages import PersonRequest, page, wants_json
@@ -187,8 +188,8 @@ def _started_by(run: Run, *, is_owner: bool) -> dict[str, str] | None:
         return None
     trigger = kind.model._default_manager.filter(pk=run.trigger).first()
     url = reverse(kind.page, args=[trigger.pk]) if trigger is not None and is_owner else ""
-    name = trigger.name if trigger is not None else "(removed)"  # type: ignore[attr-defined]
-    return {"what": kind.label, "name": name, "url": url}
+    name = trigger.name if trigger is not None else gettext("(removed)")  # type: ignore[attr-defined]
+    return {"what": str(kind.label), "name": name, "url": url}
 
 
 def _approvals(person: User, run: Run) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import person
 from agents.doors.admin.strict_pages import STYLES, strict
@@ -25,15 +27,16 @@ from skills_app.models import Skill, Trust
 from skills_app.queries.skills import AgentSkillRow, agent_skills
 
 
-@display(description="skills")
+@display(description=_("skills"))
 def skills_of_agent(agent: Agent) -> SafeString | str:
     """Return text such as `5 on, of 12`, linked to the page of the agent's skills."""
     if not agent.version:
-        return "after saving"
+        return gettext("after saving")
     rows = agent_skills(agent)
     on = sum(1 for row in rows if row.enabled and not row.collides)
     url = reverse("admin:agents_agent_skills", args=[agent.pk])
-    return format_html('<a href="{}">{} on, of {}</a>', url, on, len(rows))
+    text = gettext("%(on)s on, of %(all)s") % {"on": on, "all": len(rows)}
+    return format_html('<a href="{}">{}</a>', url, text)
 
 
 def skills_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str) -> HttpResponse:
@@ -53,7 +56,7 @@ def skills_page(page: ModelAdmin[Agent], request: HttpRequest, object_id: str) -
         **page.admin_site.each_context(request),
         "opts": page.opts,
         "media": STYLES,
-        "title": f"Skills of {visible(agent.name)}",
+        "title": gettext("Skills of %(agent)s") % {"agent": visible(agent.name)},
         "agent": agent,
         "rows": [_shown(row) for row in rows],
         "on": sum(1 for row in rows if row.enabled and not row.collides),
@@ -70,7 +73,7 @@ def _shown(row: AgentSkillRow) -> dict[str, Any]:
         "skill": row.skill,
         "name": visible(row.skill.name),
         "description": visible(row.skill.description),
-        "place": "own" if row.skill.agent_id else where_from(row.skill),
+        "place": gettext("own") if row.skill.agent_id else where_from(row.skill),
         "version": row.version,
         "trust": trust_tag(trust) if trust else "",
         "enabled": row.enabled,
@@ -91,8 +94,13 @@ def _switch(page: ModelAdmin[Agent], request: HttpRequest, agent: Agent) -> None
     try:
         set_enabled(agent, skill.pk, word == "yes", by=person(request))
     except ServiceError as error:
-        page.message_user(request, f"The skill {name}: {visible(error.message)}", ERROR)
+        text = gettext("The skill %(skill)s: %(problem)s")
+        values = {"skill": name, "problem": visible(error.message)}
+        page.message_user(request, text % values, ERROR)
         return
     state = "on" if word == "yes" else "off"
     page.log_change(request, agent, f"Turned the skill {name} {state}.")
-    page.message_user(request, f"The skill {name} is {state}, from the next run on.", SUCCESS)
+    text = gettext("The skill %(skill)s is off, from the next run on.")
+    if word == "yes":
+        text = gettext("The skill %(skill)s is on, from the next run on.")
+    page.message_user(request, text % {"skill": name}, SUCCESS)

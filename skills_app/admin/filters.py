@@ -22,6 +22,8 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.dashboard_boxes import DashboardBox
 from agents.hidden_text import visible
@@ -81,15 +83,15 @@ def _choices(enabled: bool) -> Coalesce:
 
 
 class PlaceFilter(admin.SimpleListFilter):
-    title = "where from"
+    title = _("where from")
     parameter_name = "place"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [
-            ("library", "library"),
-            ("built-in", "built-in"),
-            ("directory", "directories"),
-            ("own", "agents' own"),
+            ("library", gettext("library")),
+            ("built-in", gettext("built-in")),
+            ("directory", gettext("directories")),
+            ("own", gettext("agents' own")),
         ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Skill]) -> QuerySet[Skill]:
@@ -100,7 +102,7 @@ class PlaceFilter(admin.SimpleListFilter):
 class TrustFilter(admin.SimpleListFilter):
     """Filters by the trust of the current version, or of the latest one if none is current."""
 
-    title = "trust"
+    title = _("trust")
     parameter_name = "trust"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -114,11 +116,11 @@ class TrustFilter(admin.SimpleListFilter):
 
 
 class WaitingFilter(admin.SimpleListFilter):
-    title = "review"
+    title = _("review")
     parameter_name = "waiting"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "waits"), ("no", "does not wait")]
+        return [("yes", gettext("waits")), ("no", gettext("does not wait"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset if self.value() is None else queryset.filter(waits=self.value() == "yes")

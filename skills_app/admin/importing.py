@@ -16,6 +16,7 @@ from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from agents.doors.admin.journal import JournalAdmin, person
 from agents.doors.admin.text import shown
@@ -83,12 +84,14 @@ def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
     """Show the form, a preview of the chosen file, or import the confirmed package."""
     user = person(request)
     agents = {agent.pk: agent for agent in own_agents(request)}
-    targets = [("", "the library")] if may_manage_library(user) else []
-    targets += [(pk, f"own skill of {visible(agent.slug)}") for pk, agent in agents.items()]
+    the_library = ("", gettext("the library"))
+    targets = [the_library] if may_manage_library(user) else []
+    own = gettext("own skill of %(agent)s")
+    targets += [(pk, own % {"agent": visible(agent.slug)}) for pk, agent in agents.items()]
     if not targets:
         raise PermissionDenied
     context: dict[str, Any] = {
-        "title": "Import a skill",
+        "title": gettext("Import a skill"),
         "targets": targets,
         "chosen": request.POST.get("target", request.GET.get("agent", "")),
         "limit": SkillSettings.now().ARCHIVE_BYTES,
@@ -98,14 +101,14 @@ def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return page_response(page, request, "import.html", **context)
     form = ImportForm(request.POST, request.FILES, targets=targets)
-    form.fields["target"].required = ("", "the library") not in targets
+    form.fields["target"].required = the_library not in targets
     if not form.is_valid():
         errors = [visible(f"{name}: {messages[0]}") for name, messages in form.errors.items()]
         return page_response(page, request, "import.html", 400, errors=errors, **context)
     data = form.cleaned_data
     upload = _upload_of(data)
     if upload is None:
-        errors = ["Choose a file: a zip or .skill archive, or a SKILL.md."]
+        errors = [gettext("Choose a file: a zip or .skill archive, or a SKILL.md.")]
         return page_response(page, request, "import.html", 400, errors=errors, **context)
     package, problems = archive_package(upload.data, upload.name)
     context |= {"upload": upload, "upload_name": visible(upload.name)}
@@ -121,7 +124,7 @@ def import_page(page: JournalAdmin, request: HttpRequest) -> HttpResponse:
     status = 200
     if data["content_hash"]:
         status = 409
-        context["errors"] = ["This is not what was shown before: look at it again."]
+        context["errors"] = [gettext("This is not what was shown before: look at it again.")]
     return page_response(page, request, "import.html", status, **context)
 
 
@@ -165,8 +168,8 @@ def _store(
         page.log_addition(
             request, version.skill, f"Imported version {version.number} of {visible(upload.name)}."
         )
-    label = f"Skill {visible(package.head.name)} v{version.number}"
-    page.report(request, f"{label}: {_outcome(imported)}")
+    values = {"skill": visible(package.head.name), "version": version.number}
+    page.report(request, _outcome(imported) % values)
     if not page.has_view_permission(request):  # an agent's owner, who may only import
         return HttpResponseRedirect(request.path)
     shown_page = reverse(f"{page.admin_site.name}:skills_app_skill_change", args=[version.skill_id])
@@ -175,10 +178,17 @@ def _store(
 
 def _outcome(imported: Imported) -> str:
     if not imported.created:
-        return "it already existed, with exactly these bytes."
+        return gettext(
+            "Skill %(skill)s v%(version)s: it already existed, with exactly these bytes."
+        )
     if imported.version.trust == "quarantined":
-        return "in quarantine because of the scan, until somebody reviews it."
-    return "waits for review." if imported.waits else "imported; agents can have it."
+        return gettext(
+            "Skill %(skill)s v%(version)s: in quarantine because of the scan, until somebody "
+            "reviews it."
+        )
+    if imported.waits:
+        return gettext("Skill %(skill)s v%(version)s: waits for review.")
+    return gettext("Skill %(skill)s v%(version)s: imported; agents can have it.")
 
 
 def _preview(package: Package, agent: Agent | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from agents.doors.admin.journal import tag
 from agents.doors.admin.text import shown
@@ -59,8 +60,8 @@ class ToolsLeft:
 def where_from(skill: Skill) -> str:
     """Return the origin of a skill: `library`, `built-in`, a directory, or its own agent."""
     if skill.agent is not None:
-        return f"own skill of {visible(skill.agent.slug)}"
-    return visible(describe_scope(skill.scope))
+        return gettext("own skill of %(agent)s") % {"agent": visible(skill.agent.slug)}
+    return visible(gettext(describe_scope(skill.scope)))
 
 
 def finding_counts(version: SkillVersion | None) -> list[tuple[str, int]]:
@@ -100,7 +101,7 @@ def requirements(head: Head, skill: Skill) -> list[Requirement]:
     rows = Skill.objects.filter(name__in=head.requires, scope__in=scopes, is_deleted=False)
     places: dict[str, list[str]] = {}
     for name, scope in rows.exclude(current=None).order_by("scope").values_list("name", "scope"):
-        places.setdefault(name, []).append(describe_scope(scope))
+        places.setdefault(name, []).append(gettext(describe_scope(scope)))
     return [
         Requirement(visible(name), visible(", ".join(places.get(name, []))))
         for name in head.requires
@@ -126,15 +127,15 @@ def tools_left(head: Head) -> ToolsLeft | None:
 def head_facts(head: Head) -> list[tuple[str, str]]:
     """Return (label, text) of the fields in `head` that the page does not explain elsewhere."""
     facts = [
-        ("Title", head.title),
-        ("Version", head.version),
-        ("Author", head.author),
-        ("License", head.license),
-        ("Compatibility", head.compatibility),
-        ("Tags", ", ".join(head.tags)),
-        ("Triggers", ", ".join(head.triggers)),
-        ("Priority", str(head.priority) if head.priority else ""),
-        ("Off unless turned on", "" if head.enabled else "yes"),
+        (gettext("Title"), head.title),
+        (gettext("Version"), head.version),
+        (gettext("Author"), head.author),
+        (gettext("License"), head.license),
+        (gettext("Compatibility"), head.compatibility),
+        (gettext("Tags"), ", ".join(head.tags)),
+        (gettext("Triggers"), ", ".join(head.triggers)),
+        (gettext("Priority"), str(head.priority) if head.priority else ""),
+        (gettext("Off unless turned on"), "" if head.enabled else gettext("yes")),
     ]
     more = {**head.metadata, **head.extra}
     facts += sorted((name, value) for name, value in more.items())
@@ -190,7 +191,8 @@ def last_runs(skill: Skill, user: Person) -> list[dict[str, Any]]:
             "run": run,
             "agent": visible(run.agent_version.agent.slug),
             "version": numbers.get(run.pinned.skill_set_id, ""),
-            "did": ", ".join(list(dict.fromkeys(done.get(run.pk, [])))[:10]) or "shown only",
+            "did": ", ".join(list(dict.fromkeys(done.get(run.pk, [])))[:10])
+            or gettext("shown only"),
         }
         for run in runs
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from agents.doors.admin.journal import JournalAdmin, person
 from agents.hidden_text import visible
@@ -42,7 +43,9 @@ def remove_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpRespon
         base = request.POST.get("base_version", "")
         try:
             if base != str(skill.version):
-                raise Conflict("The skill has changed. Reload it and try again.", code="stale")
+                raise Conflict(
+                    gettext("The skill has changed. Reload it and try again."), code="stale"
+                )
             if skill.agent is not None:
                 remove_skill(skill.agent, skill.pk, by=user, source=SOURCE)
             else:
@@ -53,7 +56,8 @@ def remove_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpRespon
             status, message = 409, visible(error.message)
         else:
             page.log_change(request, skill, "Deleted the skill.")
-            page.report(request, f"The skill {visible(skill.name)} is deleted. Old runs keep it.")
+            text = gettext("The skill %(skill)s is deleted. Old runs keep it.")
+            page.report(request, text % {"skill": visible(skill.name)})
             return HttpResponseRedirect(
                 reverse(f"{page.admin_site.name}:skills_app_skill_changelist")
             )
@@ -62,7 +66,7 @@ def remove_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpRespon
         request,
         "remove.html",
         status=status,
-        title=f"Delete {visible(skill.name)}?",
+        title=gettext("Delete %(skill)s?") % {"skill": visible(skill.name)},
         skill=skill,
         skill_name=visible(skill.name),
         place=where_from(skill),

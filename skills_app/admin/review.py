@@ -6,6 +6,8 @@ from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import JournalAdmin, person
 from agents.doors.admin.text import changes
@@ -28,7 +30,7 @@ class ReviewForm(forms.Form):
     `base` is the version that it was compared to, empty if everything was shown as new.
     """
 
-    answer = forms.ChoiceField(choices=[("accept", "accept"), ("quarantine", "quarantine")])
+    answer = forms.ChoiceField(choices=[("accept", _("accept")), ("quarantine", _("quarantine"))])
     content_hash = forms.RegexField(_HASH)
     base = forms.RegexField(_HASH, required=False)
     reason = forms.CharField(required=False, max_length=2_000)
@@ -36,7 +38,7 @@ class ReviewForm(forms.Form):
     def clean(self) -> dict[str, str]:
         data = self.cleaned_data
         if data.get("answer") == "quarantine" and not data.get("reason"):
-            self.add_error("reason", "Give a reason: the next reviewer reads it.")
+            self.add_error("reason", gettext("Give a reason: the next reviewer reads it."))
         return data
 
 
@@ -58,7 +60,8 @@ def review_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) 
         request,
         "review.html",
         status=400 if errors else 200,
-        title=f"Review {visible(skill.name)} v{number}",
+        title=gettext("Review %(skill)s v%(version)s")
+        % {"skill": visible(skill.name), "version": number},
         skill=skill,
         skill_name=visible(skill.name),
         place=where_from(skill),
@@ -94,29 +97,33 @@ def _answer(
     version: SkillVersion,
     data: dict[str, str],
 ) -> HttpResponse:
-    label = f"Skill {visible(skill.name)} v{version.number}"
+    values = {"skill": visible(skill.name), "version": version.number}
     base = _base_of(skill, version)
     try:
         if (base.content_hash if base else "") != data["base"]:
             raise Conflict(
-                "Agents get another version by now than the one that this was compared to.",
+                gettext(
+                    "Agents get another version by now than the one that this was compared to."
+                ),
                 code="stale",
             )
         if data["answer"] == "accept":
             review_version(version.pk, by=person(request), content_hash=data["content_hash"])
-            done = f"{label}: accepted, as reviewed."
+            done = gettext("Skill %(skill)s v%(version)s: accepted, as reviewed.")
         else:
             if version.content_hash != data["content_hash"]:
-                raise Conflict("The version holds other bytes than were shown.", code="stale")
+                raise Conflict(
+                    gettext("The version holds other bytes than were shown."), code="stale"
+                )
             quarantine_version(version.pk, by=person(request), reason=data["reason"])
-            done = f"{label}: in quarantine."
+            done = gettext("Skill %(skill)s v%(version)s: in quarantine.")
     except Conflict as error:
         return page_response(
             page,
             request,
             "stale.html",
             status=409,
-            title=f"{label}: look again",
+            title=gettext("Skill %(skill)s v%(version)s: look again") % values,
             skill=skill,
             version=version,
             message=visible(error.message),
@@ -128,7 +135,7 @@ def _answer(
     page.log_change(
         request, skill, f"{what}: version {version.number} ({version.content_hash[:12]})."
     )
-    page.report(request, done)
+    page.report(request, done % values)
     return HttpResponseRedirect(
         reverse(f"{page.admin_site.name}:skills_app_skill_change", args=[skill.pk])
     )

@@ -14,6 +14,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin import strict_pages
 from agents.doors.admin.journal import JournalAdmin, person, tag
@@ -56,7 +58,7 @@ class SkillAdmin(JournalAdmin):
     list_filter = [PlaceFilter, TrustFilter, WaitingFilter]
     list_select_related = ["current", "agent"]
     search_fields = ["name", "description", "=agent__slug"]
-    search_help_text = "A part of a name or a description, or an agent's slug."
+    search_help_text = _("A part of a name or a description, or an agent's slug.")
     ordering = ["name", "scope"]
 
     class Media:
@@ -122,36 +124,38 @@ class SkillAdmin(JournalAdmin):
     def change_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
         return strict_pages.strict(super().change_view(*args, **kwargs))
 
-    @admin.display(description="name", ordering="name")
+    @admin.display(description=_("name"), ordering="name")
     def shown_name(self, skill: Skill) -> str:
         return visible(skill.name)
 
-    @admin.display(description="where from", ordering="scope")
+    @admin.display(description=_("where from"), ordering="scope")
     def place(self, skill: Skill) -> str:
         return page.where_from(skill)
 
-    @admin.display(description="trust", ordering="current__trust")
+    @admin.display(description=_("trust"), ordering="current__trust")
     def trust(self, skill: Any) -> SafeString | str:
         trust = skill.current.trust if skill.current else skill.latest_trust
         return page.trust_tag(trust) if trust else "–"
 
-    @admin.display(description="version", ordering="version")
+    @admin.display(description=_("version"), ordering="version")
     def versions(self, skill: Skill) -> str:
         if skill.current is None:
-            return f"none of {skill.version}"
+            return gettext("none of %(count)s") % {"count": skill.version}
         current = skill.current.number
-        return str(current) if current == skill.version else f"{current} of {skill.version}"
+        if current == skill.version:
+            return str(current)
+        return gettext("%(count)s of %(all)s") % {"count": current, "all": skill.version}
 
-    @admin.display(description="findings")
+    @admin.display(description=_("findings"))
     def findings(self, skill: Skill) -> SafeString | str:
         counts = page.finding_counts(skill.current)
         return page.finding_tags(counts) if counts else ""
 
-    @admin.display(description="review", ordering="waits")
+    @admin.display(description=_("review"), ordering="waits")
     def review(self, skill: Any) -> SafeString | str:
-        return tag("waiting", "waits") if skill.waits else ""
+        return tag("waiting", gettext("waits")) if skill.waits else ""
 
-    @admin.display(description="agents")
+    @admin.display(description=_("agents"))
     def agents_with_it(self, skill: Any) -> str:
         """Return which agents have the skill: a number, `all`, or `all but` a number.
 
@@ -162,9 +166,9 @@ class SkillAdmin(JournalAdmin):
             return str(skill.on)
         if skill.agent_id:
             return "0" if skill.off else "1"
-        return f"all but {skill.off}" if skill.off else "all"
+        return gettext("all but %(count)s") % {"count": skill.off} if skill.off else gettext("all")
 
-    @admin.display(description="last used", ordering="last_use")
+    @admin.display(description=_("last used"), ordering="last_use")
     def used(self, skill: Any) -> Any:
         return skill.last_use
 

@@ -7,6 +7,8 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import JournalAdmin
 from agents.doors.admin.strict_pages import STYLES, strict
@@ -22,18 +24,18 @@ from skills_app.queries.comparison import compare
 from skills_app.queries.packages import as_text, package_entries, package_file, version_of
 
 _KINDS = (
-    (b"\x7fELF", "a program (ELF)"),
-    (b"MZ", "a program (Windows)"),
-    (b"\xcf\xfa\xed\xfe", "a program (Mach-O)"),
-    (b"\xca\xfe\xba\xbe", "a program (Mach-O or Java)"),
-    (b"\0asm", "a program (WebAssembly)"),
-    (b"PK\3\4", "a zip archive, or a document that is one"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"%PDF", "a PDF document"),
-    (b"\x89PNG", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"GIF8", "a GIF image"),
-    (b"SQLite format 3\0", "an SQLite database"),
+    (b"\x7fELF", _("a program (ELF)")),
+    (b"MZ", _("a program (Windows)")),
+    (b"\xcf\xfa\xed\xfe", _("a program (Mach-O)")),
+    (b"\xca\xfe\xba\xbe", _("a program (Mach-O or Java)")),
+    (b"\0asm", _("a program (WebAssembly)")),
+    (b"PK\3\4", _("a zip archive, or a document that is one")),
+    (b"\x1f\x8b", _("a gzip archive")),
+    (b"%PDF", _("a PDF document")),
+    (b"\x89PNG", _("a PNG image")),
+    (b"\xff\xd8\xff", _("a JPEG image")),
+    (b"GIF8", _("a GIF image")),
+    (b"SQLite format 3\0", _("an SQLite database")),
 )
 
 
@@ -90,14 +92,15 @@ def file_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) ->
         page,
         request,
         "file.html",
-        title=f"{visible(path)} of {visible(skill.name)} v{number}",
+        title=gettext("%(path)s of %(skill)s v%(version)s")
+        % {"path": visible(path), "skill": visible(skill.name), "version": number},
         skill=skill,
         skill_name=visible(skill.name),
         version=version,
         path=path,
         shown_path=visible(path),
         entry=entry,
-        kind=kind_of(data) if text is None else "text",
+        kind=kind_of(data) if text is None else gettext("text"),
         code=code,
         lines=[(at in marked, pieces) for at, pieces in enumerate(code.lines, 1)] if code else [],
         findings=findings_by_severity(found),
@@ -106,7 +109,8 @@ def file_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) ->
 
 def kind_of(data: bytes) -> str:
     """Return the type of a binary file in words, such as `a PNG image`, by its first bytes."""
-    return next((name for start, name in _KINDS if data.startswith(start)), "binary data")
+    found = (str(name) for start, name in _KINDS if data.startswith(start))
+    return next(found, gettext("binary data"))
 
 
 def download(page: JournalAdmin, request: HttpRequest, pk: int, number: int) -> HttpResponse:
@@ -141,7 +145,8 @@ def compare_page(page: JournalAdmin, request: HttpRequest, pk: int) -> HttpRespo
         page,
         request,
         "compare.html",
-        title=f"{visible(skill.name)}: version {before.number} to {after.number}",
+        title=gettext("%(skill)s: version %(before)s to %(after)s")
+        % {"skill": visible(skill.name), "before": before.number, "after": after.number},
         skill=skill,
         skill_name=visible(skill.name),
         before=before,

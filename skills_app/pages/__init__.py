@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.web.navigation import AGENT, NavigationEntry
 from agents.doors.web.tool_forms import ToolForm
@@ -16,7 +17,7 @@ urlpatterns = [
     path("skills/<int:skill_id>/files/<path:path>", skill.skill_file, name="skill-file"),
 ]
 NAVIGATION = [
-    NavigationEntry("web:skill-library", "Skills", order=400, key="s", help="skills"),
-    NavigationEntry("web:skills", "Skills", place=AGENT, order=200),
+    NavigationEntry("web:skill-library", _("Skills"), order=400, key="s", help=_("skills")),
+    NavigationEntry("web:skills", _("Skills"), place=AGENT, order=200),
 ]
-TOOL_FORMS = [ToolForm("load_skill", words=("loaded a skill", "loaded # skills"))]
+TOOL_FORMS = [ToolForm("load_skill", words=(_("loaded a skill"), _("loaded # skills")))]

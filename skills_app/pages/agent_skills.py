@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from agents.doors.web.pages import PersonRequest, page
@@ -21,7 +22,12 @@ from agents.services.errors import (
     InvalidRequest,
     ServiceError,
 )
-from skills_app.actions.library import import_skill, set_enabled, sync_shared_skills
+from skills_app.actions.library import (
+    Imported,
+    import_skill,
+    set_enabled,
+    sync_shared_skills,
+)
 from skills_app.actions.own_skills import create_own_skill, remove_skill, update_own_skill
 from skills_app.actions.rights import may_change_skills
 from skills_app.actions.uploads import InvalidPackage, origin_of, read_upload
@@ -84,23 +90,28 @@ def _groups(rows: list[AgentSkillRow]) -> list[dict[str, Any]]:
 
     directories = [row for row in rows if directory_of(row.skill.scope) is not None]
     return [
-        {"title": "Own", "rows": of(own=True), "is_own": True, "empty": "None yet."},
         {
-            "title": "Library",
+            "title": gettext("Own"),
+            "rows": of(own=True),
+            "is_own": True,
+            "empty": gettext("None yet."),
+        },
+        {
+            "title": gettext("Library"),
             "rows": sorted(of(scope=LIBRARY), key=lambda row: not row.enabled),
-            "empty": "The library is empty.",
-            "about": "Shared by all agents. Turn one on to give it to this agent.",
+            "empty": gettext("The library is empty."),
+            "about": gettext("Shared by all agents. Turn one on to give it to this agent."),
         },
         {
-            "title": "Built-in",
+            "title": gettext("Built-in"),
             "rows": of(scope=BUILT_IN),
-            "empty": "This agent has no built-in skills.",
+            "empty": gettext("This agent has no built-in skills."),
         },
         {
-            "title": "Directories",
+            "title": gettext("Directories"),
             "rows": directories,
             "empty": "",
-            "about": "Read again from this host's directories at the start of each run.",
+            "about": gettext("Read again from this host's directories at the start of each run."),
         },
     ]
 
@@ -142,37 +153,52 @@ def _carry_out(request: PersonRequest, agent: Agent) -> str:
     match form.get("action"):
         case "add":
             typed = _typed(request)
-            return f"{create_own_skill(agent, **typed, by=user, source=SOURCE).name} was added."
+            skill = create_own_skill(agent, **typed, by=user, source=SOURCE)
+            return gettext("%(skill)s was added.") % {"skill": skill.name}
         case "save":
             typed = _typed(request)
             base = number_of(request, "base")
             skill = update_own_skill(
                 agent, _skill_id(request), **typed, by=user, base_version=base, source=SOURCE
             )
-            return f"{skill.name} was saved as version {skill.version}."
+            values = {"skill": skill.name, "version": skill.version}
+            return gettext("%(skill)s was saved as version %(version)s.") % values
         case "upload":
             return _upload(request, agent)
-        case "on" | "off" as word:
-            set_enabled(agent, _skill_id(request), word == "on", by=user)
-            return f"Turned {word}, from the next run on."
+        case "on":
+            set_enabled(agent, _skill_id(request), True, by=user)
+            return gettext("Turned on, from the next run on.")
+        case "off":
+            set_enabled(agent, _skill_id(request), False, by=user)
+            return gettext("Turned off, from the next run on.")
         case "delete":
             remove_skill(agent, _skill_id(request), by=user, source=SOURCE)
-            return "Deleted. Runs that started with it keep it."
-    raise InvalidRequest("Choose add, save, upload, on, off or delete.")
+            return gettext("Deleted. Runs that started with it keep it.")
+    raise InvalidRequest(gettext("Choose add, save, upload, on, off or delete."))
 
 
 def _upload(request: PersonRequest, agent: Agent) -> str:
     file = request.FILES.get("file")
     if file is None:
-        raise InvalidRequest("Choose a file: a zip, a .skill file or a SKILL.md.")
+        raise InvalidRequest(gettext("Choose a file: a zip, a .skill file or a SKILL.md."))
     package = read_upload(file)
     result = import_skill(
         package, by=request.user, source=SOURCE, origin=origin_of(file), agent=agent
     )
-    name = result.version.fields.name
+    return imported_text(result)
+
+
+def imported_text(result: Imported) -> str:
+    """Return a message about an imported package."""
+    version = result.version
+    values = {
+        "skill": version.fields.name,
+        "version": version.number,
+        "trust": version.trust,
+    }
     if not result.created:
-        return f"{name} already has these bytes: nothing changed."
-    return f"{name} was imported as version {result.version.number} ({result.version.trust})."
+        return gettext("%(skill)s already has these bytes: nothing changed.") % values
+    return gettext("%(skill)s was imported as version %(version)s (%(trust)s).") % values
 
 
 def _typed(request: PersonRequest) -> dict[str, str]:
@@ -192,7 +218,7 @@ def number_of(request: PersonRequest, field: str) -> int:
     text = request.POST.get(field, "")
     if text.isascii() and text.isdecimal() and len(text) < 19:
         return int(text)
-    raise InvalidRequest("The form is incomplete: reload the page.")
+    raise InvalidRequest(gettext("The form is incomplete: reload the page."))
 
 
 def _show_again(request: PersonRequest, agent: Agent, error: ServiceError) -> HttpResponse:

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from agents.doors.web.pages import PersonRequest, page
@@ -18,7 +19,7 @@ from skills_app.actions.library import import_skill, sync_shared_skills
 from skills_app.actions.rights import may_manage_library, may_review
 from skills_app.actions.uploads import origin_of, read_upload
 from skills_app.models import Trust
-from skills_app.pages.agent_skills import SOURCE, limited_package, reason_of
+from skills_app.pages.agent_skills import SOURCE, imported_text, limited_package, reason_of
 from skills_app.queries.packages import waiting_trusts
 from skills_app.queries.search import SkillFilter, filter_skills, search_skills
 from skills_app.queries.skills import library_for
@@ -82,7 +83,7 @@ def _import(request: PersonRequest) -> int:
     """Import the uploaded package, show a message, and return the skill's id."""
     file = request.FILES.get("file")
     if file is None:
-        raise InvalidRequest("Choose a file: a zip, a .skill file or a SKILL.md.")
+        raise InvalidRequest(gettext("Choose a file: a zip, a .skill file or a SKILL.md."))
     result = import_skill(
         read_upload(file),
         by=request.user,
@@ -91,11 +92,8 @@ def _import(request: PersonRequest) -> int:
         accept=request.POST.get("accept") == "true",
         reason=reason_of(request),
     )
-    version = result.version
-    message = f"{version.fields.name} was imported as version {version.number} ({version.trust})."
-    if not result.created:
-        message = f"{version.fields.name} already has these bytes: nothing changed."
-    elif result.waits:
-        message += " It waits: agents get it after a review."
+    message = imported_text(result)
+    if result.created and result.waits:
+        message = f"{message} {gettext('It waits: agents get it after a review.')}"
     messages.success(request, visible(message))
-    return version.skill_id
+    return result.version.skill_id

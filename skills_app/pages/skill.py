@@ -11,6 +11,8 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.translation import gettext, gettext_noop, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agents.doors.downloads import attached_bytes
@@ -44,6 +46,8 @@ from skills_app.queries.skills import skill_usage
 
 SOURCE = "web"
 SHOWN_VERSIONS = 100
+_SCOPES = (gettext_noop("built-in"), gettext_noop("library"), gettext_noop("this agent's own"))
+"""The texts of `describe_scope`, so that the catalogs have them."""
 
 
 @page
@@ -120,7 +124,7 @@ def _context(request: PersonRequest, row: Skill, version: SkillVersion | None) -
     user = request.user
     return {
         "skill": row,
-        "scope": describe_scope(row.scope),
+        "scope": gettext(describe_scope(row.scope)),
         "version": version,
         "facts": facts_of(version) if version else [],
         "findings": version.findings if version else [],
@@ -154,21 +158,22 @@ def _judge(request: PersonRequest, row: Skill) -> HttpResponse:
                     content_hash=form.get("content_hash", ""),
                     seen_trust=form.get("trust", ""),
                 )
-                message = f"Version {version.number} is reviewed. New runs get it."
+                message = gettext("Version %(number)s is reviewed. New runs get it.")
             case "quarantine":
                 quarantine_version(version.pk, by=user, reason=reason_of(request))
-                message = f"Version {version.number} is in quarantine: no agent gets it."
+                message = gettext("Version %(number)s is in quarantine: no agent gets it.")
             case "delete":
                 base = number_of(request, "base")
                 delete_skill_of_library(row.pk, by=user, base_version=base, source=SOURCE)
-                messages.success(request, visible(f"{row.name} was deleted from the library."))
+                text = gettext("%(skill)s was deleted from the library.") % {"skill": row.name}
+                messages.success(request, visible(text))
                 return redirect("web:skill-library")
             case _:
-                raise InvalidRequest("Choose review, quarantine or delete.")
+                raise InvalidRequest(gettext("Choose review, quarantine or delete."))
     except ServiceError as error:
         messages.error(request, visible(error.message))
     else:
-        messages.success(request, message)
+        messages.success(request, message % {"number": version.number})
     return redirect(f"{reverse('web:skill', args=[row.pk])}?version={version.number}")
 
 
@@ -217,7 +222,9 @@ def shown_file(entry: PackageEntry, data: bytes, findings: Sequence[dict[str, An
 def _cut_line(line: str) -> str:
     if len(line) <= LINE_CHARACTERS:
         return line
-    return f"{line[:LINE_CHARACTERS]} … {len(line) - LINE_CHARACTERS:,} more characters"
+    more = number_format(len(line) - LINE_CHARACTERS, force_grouping=True)
+    cut = gettext("… %(count)s more characters") % {"count": more}
+    return f"{line[:LINE_CHARACTERS]} {cut}"
 
 
 def _of_lines(lines: Sequence[str], findings: Iterable[dict[str, Any]]) -> list[LineFinding]:
@@ -244,23 +251,37 @@ def comparison(old: SkillVersion, new: SkillVersion) -> Review:
     sections = tuple(_section(change) for change in compared.files[:COMPARED_FILES])
     notes = []
     if not compared.files:
-        notes.append(Note("All files are the same, byte for byte."))
+        notes.append(Note(gettext("All files are the same, byte for byte.")))
     if len(compared.files) > COMPARED_FILES:
         more = len(compared.files) - COMPARED_FILES
-        notes.append(Note(f"{more} more changed files are not shown here.", "warning"))
-    return Review(f"Version {old.number} → version {new.number}", sections, tuple(notes))
+        text = ngettext(
+            "%(count)s more changed file is not shown here.",
+            "%(count)s more changed files are not shown here.",
+            more,
+        )
+        notes.append(Note(text % {"count": more}, "warning"))
+    title = gettext("Version %(old)s → version %(new)s") % {"old": old.number, "new": new.number}
+    return Review(title, sections, tuple(notes))
 
 
 def _section(change: FileChange) -> DiffSection:
-    notes = [Note(f"The file {change.mode}.", "warning")] if change.mode else []
+    notes = []
+    if change.mode:
+        notes.append(Note(gettext("The file %(mode)s.") % {"mode": change.mode}, "warning"))
     if change.review is not None:
         section = change.review.sections[0]
         assert isinstance(section, DiffSection)
         return replace(section, notes=(*section.notes, *notes))
     if change.why:
-        notes.append(Note(f"No comparison: {change.why}.", "warning"))
-    sides = (change.before, change.after)
-    notes.append(Note(" → ".join(f"{side.size_bytes:,} bytes" for side in sides if side)))
+        text = gettext("No comparison: %(why)s.") % {"why": change.why}
+        notes.append(Note(text, "warning"))
+    words = gettext("%(size)s bytes")
+    sizes = [
+        words % {"size": number_format(side.size_bytes, force_grouping=True)}
+        for side in (change.before, change.after)
+        if side
+    ]
+    notes.append(Note(" → ".join(sizes)))
     status = _STATUS[change.status]
     return DiffSection(one_line(change.path), status, (), 0, 0, (), tuple(notes))
 
@@ -270,16 +291,16 @@ def facts_of(version: SkillVersion) -> list[tuple[str, str]]:
     head = version.fields
     tools = head.allowed_tools
     facts = [
-        ("Title", head.title),
-        ("Version", head.version),
-        ("Author", head.author),
-        ("Licence", head.license),
-        ("Compatibility", head.compatibility),
-        ("Tags", ", ".join(head.tags)),
-        ("Triggers", ", ".join(head.triggers)),
-        ("Requires", ", ".join(head.requires)),
-        ("Narrows tools to", "none" if tools == () else ", ".join(tools or ())),
-        ("Needs tools", ", ".join(head.tools_required)),
+        (gettext("Title"), head.title),
+        (gettext("Version"), head.version),
+        (gettext("Author"), head.author),
+        (gettext("Licence"), head.license),
+        (gettext("Compatibility"), head.compatibility),
+        (gettext("Tags"), ", ".join(head.tags)),
+        (gettext("Triggers"), ", ".join(head.triggers)),
+        (gettext("Requires"), ", ".join(head.requires)),
+        (gettext("Narrows tools to"), gettext("none") if tools == () else ", ".join(tools or ())),
+        (gettext("Needs tools"), ", ".join(head.tools_required)),
         *head.metadata.items(),
         *head.extra.items(),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django import template
+from django.utils.translation import gettext
 
 from skills_app.models import Skill, Trust
 
@@ -15,4 +16,4 @@ register = template.Library()
 def trust_badge(skill: Skill, waiting: Mapping[int, str]) -> dict[str, str]:
     """Return the trust of the current version, or else that of the latest one in `waiting`."""
     trust = skill.current.trust if skill.current else waiting.get(skill.pk, "")
-    return {"trust": trust, "label": str(Trust(trust).label) if trust else "no version"}
+    return {"trust": trust, "label": str(Trust(trust).label) if trust else gettext("no version")}

@@ -29,7 +29,7 @@ def test_a_token_is_made_shown_once_and_revoked(new_page: NewPage) -> None:
     page.get_by_label("Menu of olga").click()
     page.get_by_role("link", name="Profile").click()
     page.get_by_label("Name").fill("backup")
-    page.get_by_label("decide approvals").check()
+    page.get_by_label("decide approval requests").check()
     page.get_by_role("button", name="Create token").click()
     secret = page.get_by_label("Token", exact=True)
     expect(secret).to_have_value(SECRET)

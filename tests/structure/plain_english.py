@@ -69,6 +69,8 @@ CODE = {
     ".md": re.compile(r"```.*?```|(?<=\])\([^)\n]*\)", re.S),
     ".html": re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>|\{[%{#].*?[%}#]\}", re.S),
 }
+# The text in a template's tag. A text between two tags needs no exception.
+TRANSLATED = re.compile(r"""\{%\s*translate\s+(["'])(.*?)\1[^%]*%\}""", re.S)
 NAMES = re.compile(r"`[^`\n]*`|\{[^{}\n]*\}")
 
 
@@ -115,6 +117,8 @@ def text_of_python(source: str) -> Iterator[str]:
 def read(path: Path) -> Text:
     text = path.read_text(encoding="utf-8")
     if code := CODE.get(path.suffix):
+        if path.suffix == ".html":
+            text = TRANSLATED.sub(r"\2", text)
         text = code.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
     else:
         text = "".join(text_of_python(text))

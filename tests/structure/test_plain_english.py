@@ -76,6 +76,15 @@ const text = "nobody said";
     assert lines(tmp_path / "page.html", page) == ["5"]
 
 
+def test_translated_texts_of_templates_are_read(tmp_path: Path) -> None:
+    page = """{% translate "The run goes on." %}
+{% translate 'Nobody is told.' context "said" as text %}
+{% blocktranslate trimmed with name=said %}{{ name }} is told.{% endblocktranslate %}
+"""
+
+    assert lines(tmp_path / "page.html", page) == ["1", "2", "2", "3"]
+
+
 def test_a_group_above_its_limit_is_reported_with_its_densest_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,8 @@ OPEN = {
     "favicon.ico": "leads to a picture",
     "web:app-manifest": "is the same for everybody, and browsers request it without cookies",
     "web:theme": "sets a cookie of the own browser",
+    "web:language": "sets a cookie of the own browser",
+    "web:texts": "is the same for everybody, also for people who sign in",
 }
 """Addresses with another answer for anonymous users than "sign in" or "not found"."""
 FOR_EVERYBODY = {

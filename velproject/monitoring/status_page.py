@@ -14,6 +14,8 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -29,11 +31,13 @@ from agents.selectors.metrics import (
 )
 from agents.selectors.status import feature_sections, model_errors
 from agents.services.machines.actions import machine_states
+from agents.states import RunStatus, WaitReason
 from sandbox.linux.probe import check_host
 from velproject.monitoring.readiness import readiness
 
 PERMISSION = "agents.view_serverprocess"
 MOST_SHOWN = 200
+_WAITS = dict(WaitReason.choices)
 _LOOKS = {"alive": "completed", "silent": "failed", "dead": "failed"}
 
 
@@ -57,7 +61,7 @@ def status_page(request: HttpRequest) -> HttpResponse:
     held = leases()
     context: dict[str, Any] = {
         **admin.site.each_context(request),
-        "title": "Status",
+        "title": gettext("Status"),
         "checks": [
             {"name": each.name, "ok": each.ok, "detail": visible(each.detail)}
             for each in readiness.checks()
@@ -79,7 +83,7 @@ def status_page(request: HttpRequest) -> HttpResponse:
         "queue": settings.Q_CLUSTER["name"],
         "oldest": "" if age is None else span(timedelta(seconds=age)),
         "runs": [
-            (status, reason, int(number))
+            (status, RunStatus(status).label, _WAITS.get(reason, reason), int(number))
             for (status, reason), number in sorted(runs_by_status().items())
         ],
         "limits": check_host().limits,
@@ -133,7 +137,7 @@ def _database() -> dict[str, str]:
     size = database_bytes()
     return {
         "vendor": connection.vendor,
-        "size": "" if size is None else f"{size / 1e6:,.1f} MB",
+        "size": "" if size is None else f"{number_format(size / 1e6, 1, force_grouping=True)} MB",
     }
 
 

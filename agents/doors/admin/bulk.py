@@ -12,6 +12,9 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext
 
 from agents.doors.admin.strict_pages import STYLES, strict
 from agents.hidden_text import visible
@@ -26,12 +29,16 @@ NAMED = 50
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """An action. `what` is its verb, as in "Cancel 3 runs", and `done` as in "cancelled"."""
+    """An action, with texts that can be translated.
+
+    `what` names it with `%(count)s` and `%(rows)s`, as in "Cancel 3 runs". `failed` is a message
+    with `%(failed)s`, `%(count)s` and `%(problems)s`.
+    """
 
     action: str
-    what: str
-    done: str
-    warning: str = ""
+    what: str | Promise
+    failed: str | Promise
+    warning: str | Promise = ""
     is_dangerous: bool = False
 
 
@@ -40,7 +47,7 @@ def carry_out(
     request: HttpRequest,
     rows: QuerySet[Any],
     bulk: Bulk,
-    do: Callable[[Any], str],
+    do: Callable[[Any], str | Promise],
     name: Callable[[Any], str],
 ) -> HttpResponse | None:
     """Show a confirmation page, then call `do` for each row and add messages with the results.
@@ -50,11 +57,12 @@ def carry_out(
     """
     chosen = list(rows[: MOST + 1])
     if len(chosen) > MOST:
-        text = (
-            f"There are more than {MOST:,} rows, which is too many for one action. Filter the list "
+        text = gettext(
+            "There are more than %(most)s rows, which is too many for one action. Filter the list "
             "and try again."
         )
-        page.message_user(request, text, messages.ERROR)
+        most = number_format(MOST, force_grouping=True)
+        page.message_user(request, text % {"most": most}, messages.ERROR)
         return None
     if request.POST.get("confirmed") != bulk.action:
         return _ask(page, request, chosen, bulk, name)
@@ -62,16 +70,25 @@ def carry_out(
     refused: list[str] = []
     for row in chosen:
         try:
-            outcomes.setdefault(do(row), []).append(name(row))
+            outcomes.setdefault(str(do(row)), []).append(name(row))
         except (ServiceError, IllegalTransition) as error:
             refused.append(f"{name(row)}: {visible(str(error))}")
     for outcome, names in outcomes.items():
-        message = f"{len(names)} of {len(chosen)}: {outcome} ({_some(names)})."
-        page.message_user(request, message, messages.SUCCESS)
+        values = {
+            "done": len(names),
+            "count": len(chosen),
+            "outcome": outcome,
+            "names": _some(names),
+        }
+        text = gettext("%(done)s of %(count)s: %(outcome)s (%(names)s).")
+        page.message_user(request, text % values, messages.SUCCESS)
     if refused:
-        message = _some(refused, "; ")
-        text = f"{len(refused)} of {len(chosen)} could not be {bulk.done}: {message}"
-        page.message_user(request, text, messages.ERROR)
+        values = {
+            "failed": len(refused),
+            "count": len(chosen),
+            "problems": _some(refused, "; "),
+        }
+        page.message_user(request, bulk.failed % values, messages.ERROR)
     return None
 
 
@@ -83,12 +100,13 @@ def _ask(
     name: Callable[[Any], str],
 ) -> HttpResponse:
     noun = page.opts.verbose_name if len(rows) == 1 else page.opts.verbose_name_plural
+    what = bulk.what % {"count": len(rows), "rows": noun}
     context = {
         **page.admin_site.each_context(request),
         "opts": page.opts,
         "media": STYLES,
-        "title": f"{bulk.what} {len(rows)} {noun}?",
-        "button": f"{bulk.what} {len(rows)} {noun}",
+        "title": f"{what}?",
+        "button": what,
         "bulk": bulk,
         "named": [name(row) for row in rows[:NAMED]],
         "more": max(0, len(rows) - NAMED),
@@ -102,4 +120,6 @@ def _ask(
 def _some(texts: Sequence[str], between: str = ", ") -> str:
     more = len(texts) - NAMED
     message = between.join(texts[:NAMED])
-    return f"{message} and {more} more" if more > 0 else message
+    if more <= 0:
+        return message
+    return gettext("%(names)s and %(count)s more") % {"names": message, "count": more}

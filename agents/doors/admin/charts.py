@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 WIDTH, HEIGHT = 640, 120
 
@@ -36,18 +37,20 @@ def bars(values: Sequence[tuple[str, int, str]], *, limit: int | None = None) ->
     if limit is not None:
         height = f"{HEIGHT - HEIGHT * limit / top:.1f}"
         line = format_html(
-            '<line class="vel-limit" x1="0" x2="{}" y1="{}" y2="{}"><title>limit</title></line>',
+            '<line class="vel-limit" x1="0" x2="{}" y1="{}" y2="{}"><title>{}</title></line>',
             WIDTH,
             height,
             height,
+            gettext("limit"),
         )
     return format_html(
         '<svg class="vel-chart" viewBox="0 0 {} {}" width="{}" height="{}" role="img"'
-        ' aria-label="A bar for each window">{}{}</svg>',
+        ' aria-label="{}">{}{}</svg>',
         WIDTH,
         HEIGHT,
         WIDTH,
         HEIGHT,
+        gettext("A bar for each window"),
         drawn,
         line,
     )

@@ -15,9 +15,11 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.functional import cached_property
+from django.utils.formats import number_format
+from django.utils.functional import Promise, cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, override
 
 MOST_COUNTED = 10_000
 
@@ -64,12 +66,15 @@ class SealedAdmin(admin.ModelAdmin):
     ) -> HttpResponse | None:
         """Run an action, unless it is for all rows of a list with more than `MOST_COUNTED` rows."""
         if _takes_all(request) and queryset.order_by().values("pk")[MOST_COUNTED:].exists():
-            text = (
-                f"Nothing was changed: this list has more than {MOST_COUNTED:,} "
-                f"{self.opts.verbose_name_plural}, which is too many for one action. Filter the "
-                "list and try again."
+            text = gettext(
+                "Nothing was changed: this list has more than %(most)s %(rows)s, which is too many "
+                "for one action. Filter the list and try again."
             )
-            self.report(request, text, failed=True)
+            values = {
+                "most": number_format(MOST_COUNTED, force_grouping=True),
+                "rows": self.opts.verbose_name_plural,
+            }
+            self.report(request, text % values, failed=True)
             return None
         return super().response_action(request, queryset, *more, **named)
 
@@ -107,8 +112,9 @@ class JournalAdmin(SealedAdmin):
         if not self.has_view_permission(request, row):
             raise PermissionDenied
         if row is None:
-            name = self.opts.verbose_name
-            self.report(request, f"There is no {name} {object_id} that you may see.", failed=True)
+            text = gettext("There is no %(name)s %(id)s that you may see.")
+            values = {"name": self.opts.verbose_name, "id": object_id}
+            self.report(request, text % values, failed=True)
             return HttpResponseRedirect(reverse(f"{self.admin_site.name}:index"))
         context: dict[str, Any] = {}
         if request.method == "POST":
@@ -143,6 +149,12 @@ def person(request: HttpRequest) -> AbstractBaseUser:
     return request.user
 
 
-def tag(value: str, label: str) -> SafeString:
+def in_english(text: str | Promise) -> str:
+    """Return a text for the database, which stores the same in all languages."""
+    with override("en"):
+        return str(text)
+
+
+def tag(value: str, label: str | Promise) -> SafeString:
     """Return a status as a colored label."""
     return format_html('<span class="vel-tag vel-{}">{}</span>', value, label)

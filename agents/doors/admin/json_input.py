@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 
 from agents.structured_output.levels import MOST_LEVELS, nests_too_deep
 
@@ -22,21 +23,23 @@ def parse_json(text: str) -> Any:
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise ValidationError(
-            f"This is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        ) from None
+        problem = gettext("This is not JSON: %(problem)s at line %(line)s, column %(column)s.")
+        values = {"problem": error.msg, "line": error.lineno, "column": error.colno}
+        raise ValidationError(problem % values) from None
     except RecursionError:
-        raise ValidationError("The JSON is nested too deeply.") from None
+        raise ValidationError(gettext("The JSON is nested too deeply.")) from None
     except ValueError as error:  # an integer with thousands of digits
-        raise ValidationError(f"The JSON contains a number that is too long: {error}.") from None
+        problem = gettext("The JSON contains a number that is too long: %(problem)s.")
+        raise ValidationError(problem % {"problem": error}) from None
     if nests_too_deep(value):
-        raise ValidationError(f"The JSON nests deeper than {MOST_LEVELS} levels.")
+        problem = gettext("The JSON nests deeper than %(most)s levels.")
+        raise ValidationError(problem % {"most": MOST_LEVELS})
     _check_storable(value)
     return value
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValidationError(f"{name} is not JSON.")
+    raise ValidationError(gettext("%(name)s is not JSON.") % {"name": name})
 
 
 def _check_storable(value: object) -> None:
@@ -49,11 +52,13 @@ def _check_storable(value: object) -> None:
         elif isinstance(item, list):
             rest += item
         elif isinstance(item, float) and not math.isfinite(item):
-            raise ValidationError("The JSON contains a number that is too large.")
+            raise ValidationError(gettext("The JSON contains a number that is too large."))
         elif isinstance(item, str) and any(
             char == "\x00" or "\ud800" <= char <= "\udfff" for char in item
         ):
-            raise ValidationError("The JSON contains a NUL or half of a character. Remove it.")
+            raise ValidationError(
+                gettext("The JSON contains a NUL or half of a character. Remove it.")
+            )
 
 
 class JsonText(forms.CharField):

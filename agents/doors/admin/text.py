@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.formats import number_format
+from django.utils.translation import gettext
+
 from agents.hidden_text import escaped_json, visible
 from agents.review.call import fields_section
 from agents.review.json_text import joined, shown_text
@@ -48,8 +51,12 @@ class ShownText:
         if self.size <= 200 and self.lines == 1:
             return ""
         # The lines of the omitted part are not counted.
-        lines = f", {self.lines:,} lines" if self.lines > 1 and not self.cut else ""
-        return f"{self.size:,} characters{lines}"
+        characters = number_format(self.size, force_grouping=True)
+        if self.lines == 1 or self.cut:
+            return gettext("%(characters)s characters") % {"characters": characters}
+        lines = number_format(self.lines, force_grouping=True)
+        text = gettext("%(characters)s characters, %(lines)s lines")
+        return text % {"characters": characters, "lines": lines}
 
     @property
     def first_line(self) -> str:
@@ -146,7 +153,8 @@ def _one_block(block: dict[str, Any]) -> str:
         return str(block.get("text", ""))
     if kind == "image":
         source = block.get("source", {})
-        return f"[image, {source.get('media_type', 'of an unknown type')}]"
+        kind = source.get("media_type", gettext("of an unknown type"))
+        return gettext("[image, %(type)s]") % {"type": kind}
     return pretty(block)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from agents.hidden_text import visible
 from agents.models import Run
@@ -26,7 +27,7 @@ def rows_table(headings: tuple[str, ...], rows: Sequence[tuple[object, ...]]) ->
     Cells that are a `SafeString`, such as a link of `run_link`, are markup; all others are escaped.
     """
     if not rows:
-        return "none yet"
+        return gettext("none yet")
     head = format_html_join("", "<th>{}</th>", ((heading,) for heading in headings))
     body = format_html_join("", "<tr>{}</tr>", ((_cells(row),) for row in rows))
     return format_html(

@@ -11,6 +11,8 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import SealedAdmin, person
 from agents.hidden_text import visible
@@ -97,15 +99,15 @@ class TriggerAdmin(SealedAdmin):
         deleted, counts, _, protected = super().get_deleted_objects(objs, request)
         return deleted, counts, set(), protected
 
-    @admin.display(description="name", ordering="name")
+    @admin.display(description=_("name"), ordering="name")
     def shown_name(self, row: Any) -> str:
         return visible(row.name)
 
-    @admin.action(description="Pause", permissions=["change"])
+    @admin.action(description=_("Pause"), permissions=["change"])
     def pause(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self._enable(request, queryset, enabled=False)
 
-    @admin.action(description="Resume", permissions=["change"])
+    @admin.action(description=_("Resume"), permissions=["change"])
     def go_on(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self._enable(request, queryset, enabled=True)
 
@@ -116,7 +118,8 @@ class TriggerAdmin(SealedAdmin):
             except ServiceError as error:
                 self.report(request, f"{visible(row.name)}: {error.message}", failed=True)
                 continue
-            self.report(request, f"{visible(row.name)}: {'resumed' if enabled else 'paused'}.")
+            text = gettext("%(name)s: resumed.") if enabled else gettext("%(name)s: paused.")
+            self.report(request, text % {"name": visible(row.name)})
 
     def owned(self, request: HttpRequest, row: Any) -> Any:
         """Set the owner of a new row to the current user, unless a superuser selected one."""

@@ -12,6 +12,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from pydantic import BaseModel
 from pydantic import ValidationError as InvalidOptions
 from pydantic.fields import FieldInfo
@@ -25,6 +27,7 @@ from agents.doors.agent_form.checks import (
     check_rules,
     check_tool_name,
 )
+from agents.doors.agent_form.labels import label_of, option_text
 from agents.doors.agent_form.lines import LinesField
 from agents.doors.agent_form.rows import MapField, RowsField
 from agents.doors.agent_form.texts import LongText
@@ -55,15 +58,17 @@ class ToolboxChoice(forms.ChoiceField):
     """A choice of the toolboxes of this host, and the agent's current one if it is missing here."""
 
     default_error_messages = {
-        "invalid_choice": "There is no toolbox “%(value)s” on this host. The operator builds it "
-        "with: vel toolbox create NAME PACKAGE…",
+        "invalid_choice": _(
+            "There is no toolbox “%(value)s” on this host. The operator builds it with: vel "
+            "toolbox create NAME PACKAGE…"
+        ),
     }
 
     def __init__(self, present: str, help_text: str) -> None:
         here = toolbox_names(DataSettings.now().toolboxes)
-        choices = [("", "the system's Python"), *((name, name) for name in here)]
+        choices = [("", gettext("the system's Python")), *((name, name) for name in here)]
         if present and present not in here:
-            choices.append((present, f"{present} (not on this host)"))
+            choices.append((present, gettext("%(name)s (not on this host)") % {"name": present}))
         super().__init__(required=False, choices=choices, help_text=help_text)
 
 
@@ -71,9 +76,12 @@ class ProviderChoice(forms.ChoiceField):
     """A choice of the known providers, and the agent's current one if it is unknown."""
 
     def __init__(self, present: str, help_text: str) -> None:
-        choices = [("", "the provider of the settings"), *((name, name) for name in PROVIDERS)]
+        choices = [
+            ("", gettext("the provider of the settings")),
+            *((name, name) for name in PROVIDERS),
+        ]
         if present and present not in PROVIDERS:
-            choices.append((present, f"{present} (not known here)"))
+            choices.append((present, gettext("%(name)s (not known here)") % {"name": present}))
         super().__init__(required=False, choices=choices, help_text=help_text)
 
 
@@ -92,13 +100,14 @@ def checked_tools(tools: object) -> list[str] | None:
     if tools is None:
         return None
     if not isinstance(tools, list):
-        raise ValidationError('Give a list of tool names, as ["ls", "read_file"].')
+        raise ValidationError(gettext('Give a list of tool names, as ["ls", "read_file"].'))
     for name in tools:
         if name != ALL_TOOLS:
             check_tool_name(name)
     twice = sorted({name for name in tools if tools.count(name) > 1})
     if twice:
-        raise ValidationError(f"Named more than once: {', '.join(twice)}.")
+        text = gettext("Named more than once: %(names)s.")
+        raise ValidationError(text % {"names": ", ".join(twice)})
     return tools
 
 
@@ -124,7 +133,7 @@ def _interrupt_on(present: Any, help_text: str) -> forms.Field:
 
 
 def _rules(present: Any, help_text: str) -> forms.Field:
-    return RowsField(PolicyRule, check=check_rules, help_text=help_text, noun="rule")
+    return RowsField(PolicyRule, check=check_rules, help_text=help_text, noun=gettext("rule"))
 
 
 def _prompt(present: Any, help_text: str) -> forms.Field:
@@ -147,7 +156,7 @@ FORM_FIELDS: Mapping[str, Make] = {
 def special_fields() -> dict[str, Make]:
     """Return the functions for the fields that their type does not determine, by name."""
     found = dict(FORM_FIELDS)
-    for _, module in feature_modules("form_fields"):
+    for _name, module in feature_modules("form_fields"):
         found |= getattr(module, "FORM_FIELDS", {})
     return found
 
@@ -155,11 +164,14 @@ def special_fields() -> dict[str, Make]:
 def option_form_fields(agent: Agent, may_change: Callable[[str], bool]) -> dict[str, forms.Field]:
     """Return a form field for each option that the user can change. All are optional."""
     special = special_fields()
-    return {
+    found = {
         name: definition_field(name, option, getattr(agent, name), special=special)
         for name, option in option_fields().items()
         if may_change(name)
     }
+    for name, field in found.items():
+        field.label = label_of(name)
+    return found
 
 
 def definition_field(
@@ -168,7 +180,7 @@ def definition_field(
     """Return the form field for the field `name` of an agent's file, with its current value."""
     special = special_fields() if special is None else special
     if name in special:
-        return special[name](present, help_of(field))
+        return special[name](present, option_text(help_of(field)))
     return form_field(name, field)
 
 
@@ -215,7 +227,7 @@ def _limits(definition: type[BaseModel]) -> dict[str, tuple[int | None, int | No
 def form_field(name: str, option: FieldInfo) -> forms.Field:
     """Return the form field for the type of a field of an agent's file."""
     kind, _ = without_none(option.annotation)
-    more: dict[str, Any] = {"required": False, "help_text": help_of(option)}
+    more: dict[str, Any] = {"required": False, "help_text": option_text(help_of(option))}
     if kind is bool:
         return forms.BooleanField(**more)
     if kind in (int, float):
@@ -230,7 +242,10 @@ def form_field(name: str, option: FieldInfo) -> forms.Field:
         labels = labels_of(option)
         kind = type(next(iter(labels)))
         return forms.TypedChoiceField(
-            choices=[*labels.items()], coerce=lambda typed: kind(typed), empty_value="", **more
+            choices=[(value, option_text(label)) for value, label in labels.items()],
+            coerce=lambda typed: kind(typed),
+            empty_value="",
+            **more,
         )
     return _list_field(name, option, kind, **more)
 
@@ -244,8 +259,10 @@ def _list_field(name: str, option: FieldInfo, kind: Any, **more: Any) -> forms.F
     if item is str and empty is not None:
         return LinesField(**more)
     empty = list(empty) if isinstance(empty, tuple) else empty
-    example = f" JSON, for example {pretty(empty)}." if not option.description else ""
-    return JsonText(empty=empty, **{**more, "help_text": f"{more['help_text']}{example}".strip()})
+    if not option.description:
+        example = gettext("JSON, for example %(example)s.") % {"example": pretty(empty)}
+        more["help_text"] = f"{more['help_text']} {example}".strip()
+    return JsonText(empty=empty, **more)
 
 
 def errors_by_field(messages: Iterable[str]) -> dict[str, list[str]]:

@@ -15,11 +15,12 @@ from typing import Any, Literal, get_args, get_origin
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from agents.doors.admin.json_input import JsonText
-from agents.doors.agent_form.labels import label_of
+from agents.doors.agent_form.labels import label_of, option_text
 from agents.doors.agent_form.listed import listed
 from agents.doors.agent_form.suggestions import suggested
 from agents.hidden_text import escaped_text, unescaped_text
@@ -95,7 +96,7 @@ def inputs_of(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[Ce
             nested = tuple(
                 cell for cell in inputs_of(kind, (*path, name)) if isinstance(cell, Cell)
             )
-            yield Group(label_of(name), each.description or "", nested)
+            yield Group(label_of(name), option_text(each.description or ""), nested)
         else:
             yield _cell(name, each, kind, optional=optional, path=(*path, name))
 
@@ -106,12 +107,12 @@ def _cell(name: str, each: FieldInfo, kind: Any, *, optional: bool, path: tuple[
     default = _MISSING if each.is_required() else _plain(each.get_default())
     if kind is bool:
         shape = "choice" if optional else "flag"
-        choices = [("true", "yes"), ("false", "no")] if optional else []
+        choices = [("true", gettext("yes")), ("false", gettext("no"))] if optional else []
     elif kind in (int, float):
         shape = "number"
     elif get_origin(kind) is Literal:
         shape = "choice"
-        choices = [(str(value), label) for value, label in labels_of(each).items()]
+        choices = [(str(value), option_text(label)) for value, label in labels_of(each).items()]
     elif get_origin(kind) is tuple:
         item = get_args(kind)[0]
         if get_origin(item) is Literal:
@@ -122,14 +123,14 @@ def _cell(name: str, each: FieldInfo, kind: Any, *, optional: bool, path: tuple[
     elif _is_long(each):
         shape = "long"
     if shape == "choice" and (optional or each.is_required()):
-        choices.insert(0, ("", "as the agent" if optional else "---------"))
+        choices.insert(0, ("", gettext("as the agent") if optional else "---------"))
     suggests = next((item.names for item in each.metadata if isinstance(item, Suggest)), "")
     return Cell(
         key="-".join(path),
         path=path,
         kind=shape,
         label=label_of(name),
-        help_text=each.description or "",
+        help_text=option_text(each.description or ""),
         choices=tuple(choices),
         default=default,
         suggests=suggests,
@@ -187,7 +188,8 @@ class RowsWidget(forms.Widget):
         is_number = written.isascii() and written.isdecimal() and len(written) < 10
         count = int(written) if is_number else MOST_ROWS + 1
         if count > MOST_ROWS:
-            return f"A form can have {MOST_ROWS} rows."  # no JSON: the field refuses it
+            # No JSON: the field refuses it.
+            return gettext("A form can have %(most)s rows.") % {"most": MOST_ROWS}
         found: list[tuple[float, int, dict[str, Any]]] = []
         for at in range(count):
             row = f"{name}-{at}"
@@ -391,12 +393,12 @@ class RowsField(JsonText):
         self,
         model: type[BaseModel],
         *,
-        noun: str = "entry",
+        noun: str = "",
         empty: Any = None,
         agent: Agent | None = None,
         **options: Any,
     ) -> None:
-        widget = self.rows(model, noun)
+        widget = self.rows(model, noun or gettext("entry"))
         widget.agent = agent
         super().__init__(empty=[] if empty is None else empty, widget=widget, **options)
 
@@ -424,13 +426,16 @@ class MapWidget(RowsWidget):
     is_mapping = True
 
     def _inputs(self, model: type[BaseModel]) -> list[Cell | Group]:
-        words = "A name, as the agent calls it."
-        asks = (("ask", "a person must approve"), ("never", "runs without approval"))
+        words = gettext("A name, as the agent calls it.")
+        asks = (
+            ("ask", gettext("a person must approve")),
+            ("never", gettext("runs without approval")),
+        )
         terms = tuple(cell for cell in inputs_of(model, ("terms",)) if isinstance(cell, Cell))
         return [
-            Cell("tool", ("tool",), "text", "Tool", words, default=None, suggests="tools"),
-            Cell("asks", ("asks",), "choice", "Calls", "", choices=asks, default="ask"),
-            Group("Terms", "The terms of the request.", terms),
+            Cell("tool", ("tool",), "text", gettext("Tool"), words, default=None, suggests="tools"),
+            Cell("asks", ("asks",), "choice", gettext("Calls"), "", choices=asks, default="ask"),
+            Group(gettext("Terms"), gettext("The terms of the request."), terms),
         ]
 
     def rows_of(self, value: Any) -> list[dict[str, Any]] | None:
@@ -474,7 +479,7 @@ class MapField(RowsField):
     """A mapping of tools to a boolean or to a value of the class `model`."""
 
     def __init__(self, model: type[BaseModel], **options: Any) -> None:
-        super().__init__(model, noun="tool", empty={}, **options)
+        super().__init__(model, noun=gettext("tool"), empty={}, **options)
 
     def rows(self, model: type[BaseModel], noun: str) -> RowsWidget:
         return MapWidget(model, noun)
@@ -484,5 +489,5 @@ class MapField(RowsField):
         if found and _are_pairs(found):
             names = [name for name, _ in found]
             twice = next((name for name in names if names.count(name) > 1), names[0])
-            raise ValidationError(f"{twice} is named twice. Keep one.")
+            raise ValidationError(gettext("%(name)s is named twice. Keep one.") % {"name": twice})
         return found

@@ -9,6 +9,8 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.json_input import JsonText
 from agents.doors.agent_form.listed import listed
@@ -17,9 +19,9 @@ from agents.middleware.registry import described_tools
 from agents.spec import ALL_TOOLS
 
 MODES = {
-    "all": "All tools of its profile",
-    "some": "Only the chosen tools",
-    "more": "All tools of its profile, and the chosen tools",
+    "all": _("All tools of its profile"),
+    "some": _("Only the chosen tools"),
+    "more": _("All tools of its profile, and the chosen tools"),
 }
 
 
@@ -86,7 +88,7 @@ def _choices(chosen: set[str]) -> list[Choice]:
         for name, (description, effect) in known.items()
     ]
     missing = sorted(chosen - known.keys())
-    words = "Not one of Vel's own tools, for example a tool of an MCP server."
+    words = gettext("Not one of Vel's own tools, for example a tool of an MCP server.")
     return found + [Choice(name, visible(name), words, "", is_chosen=True) for name in missing]
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.contrib.auth.models import PermissionsMixin
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from agents.kernel.features import collect
 from agents.selectors.visible import Person
@@ -25,11 +27,11 @@ class NavigationEntry:
     """
 
     view: str
-    label: str
+    label: str | Promise
     place: Literal["bar", "menu", "agent"] = BAR
     order: int = 1000
     key: str = ""
-    help: str = ""
+    help: str | Promise = ""
     counts_waiting: bool = False
     """Whether the link shows the number of pending requests."""
     permission: str = ""
@@ -41,7 +43,7 @@ class Shortcut:
     """A line of the list of shortcuts, for a shortcut that a feature's script handles."""
 
     keys: tuple[str, ...]
-    help: str
+    help: str | Promise
 
 
 def shortcuts() -> list[Shortcut]:
@@ -50,10 +52,10 @@ def shortcuts() -> list[Shortcut]:
 
 
 _BUILT_IN = (
-    NavigationEntry("web:home", "Home", order=100, key="h", help="home"),
-    NavigationEntry("web:history", "History", order=300, key="r", help="runs: the history"),
-    NavigationEntry("web:usage", "Usage", order=500, key="u", help="usage"),
-    NavigationEntry("web:profile", "Profile", place=MENU, order=100),
+    NavigationEntry("web:home", _("Home"), order=100, key="h", help=_("home")),
+    NavigationEntry("web:history", _("History"), order=300, key="r", help=_("runs: the history")),
+    NavigationEntry("web:usage", _("Usage"), order=500, key="u", help=_("usage")),
+    NavigationEntry("web:profile", _("Profile"), place=MENU, order=100),
 )
 
 

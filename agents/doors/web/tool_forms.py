@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from agents.kernel.features import collect
 
 
@@ -19,7 +22,7 @@ class ToolForm:
     of `script`. Empty: fields and JSON."""
     code: str = ""
     """The field of the input with code, and its language: `command bash`."""
-    words: tuple[str, str] = ("", "")
+    words: tuple[str | Promise, str | Promise] = ("", "")
     """What the agent did in one call, and in several: ("read a file", "read # files"). Empty:
     `called` and the name of the tool."""
     script: str = ""
@@ -27,15 +30,19 @@ class ToolForm:
 
 
 _BUILT_IN = (
-    ToolForm("read_file", "file", words=("read a file", "read # files")),
-    ToolForm("ls", words=("listed a directory", "listed # directories")),
-    ToolForm("glob", words=("searched for files", "searched for files # times")),
-    ToolForm("grep", words=("searched in files", "searched in files # times")),
-    ToolForm("write_file", words=("wrote a file", "wrote # files")),
-    ToolForm("edit_file", words=("made an edit", "made # edits")),
-    ToolForm("execute", "terminal", "command bash", ("ran a command", "ran # commands")),
-    ToolForm("execute_in_sandbox", "terminal", "command bash", ("ran a command", "ran # commands")),
-    ToolForm("execute_python", "terminal", "code python", ("ran a program", "ran # programs")),
+    ToolForm("read_file", "file", words=(_("read a file"), _("read # files"))),
+    ToolForm("ls", words=(_("listed a directory"), _("listed # directories"))),
+    ToolForm("glob", words=(_("searched for files"), _("searched for files # times"))),
+    ToolForm("grep", words=(_("searched in files"), _("searched in files # times"))),
+    ToolForm("write_file", words=(_("wrote a file"), _("wrote # files"))),
+    ToolForm("edit_file", words=(_("made an edit"), _("made # edits"))),
+    ToolForm("execute", "terminal", "command bash", (_("ran a command"), _("ran # commands"))),
+    ToolForm(
+        "execute_in_sandbox", "terminal", "command bash", (_("ran a command"), _("ran # commands"))
+    ),
+    ToolForm(
+        "execute_python", "terminal", "code python", (_("ran a program"), _("ran # programs"))
+    ),
 )
 
 
@@ -47,6 +54,10 @@ def tool_forms() -> list[ToolForm]:
 def forms_for_page(forms: list[ToolForm]) -> dict[str, Any]:
     """Return what the scripts of the page need, by tool."""
     return {
-        each.tool: {"form": each.form, "code": each.code.split(), "words": each.words}
+        each.tool: {
+            "form": each.form,
+            "code": each.code.split(),
+            "words": [str(words) for words in each.words],
+        }
         for each in forms
     }

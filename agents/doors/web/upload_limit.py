@@ -7,6 +7,8 @@ from functools import wraps
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.formats import number_format
+from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from agents.settings import UploadSettings
@@ -34,9 +36,11 @@ def limited_form(view: View, limit: Callable[[], int]) -> View:
     def limited(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         length = request.META.get("CONTENT_LENGTH") or "0"
         if "Transfer-Encoding" in request.headers or not length.isdecimal():
-            return HttpResponse("Send the form with a Content-Length.", status=411)
+            return HttpResponse(gettext("Send the form with a Content-Length."), status=411)
         if int(length) > limit() + FORM_BYTES:
-            text = f"The files are too large: {limit():,} bytes are taken."
+            text = gettext("The files are too large: %(limit)s bytes are taken.") % {
+                "limit": number_format(limit(), force_grouping=True)
+            }
             return HttpResponse(text, status=413, content_type="text/plain")
         return protected(request, *args, **kwargs)
 

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from django.core import signing
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.agent_files.shape import file_fields
 from agents.doors.admin.text import pretty
@@ -36,7 +38,7 @@ from agents.services.errors import InvalidRequest, NotFound, ServiceError
 
 FILE = "file"
 VERSIONS = "versions"
-OTHERS = {FILE: "As a file", VERSIONS: "Versions"}
+OTHERS = {FILE: _("As a file"), VERSIONS: _("Versions")}
 """Sections without fields."""
 RECENT_RUNS = 5
 FILE_ACTIONS = ("preview", "store")
@@ -117,7 +119,9 @@ class Editor:
         try:
             found = signing.loads(self.request.POST.get("seen", ""), salt=SEEN_SALT + self.agent.pk)
         except signing.BadSignature:
-            raise InvalidRequest("The form is not complete: open the page again.") from None
+            raise InvalidRequest(
+                gettext("The form is not complete: open the page again.")
+            ) from None
         return dict(found)
 
     @cached_property
@@ -241,7 +245,7 @@ def page_context(editor: Editor, *, is_stale: bool = False) -> dict[str, Any]:
         "seen": _seen(editor, present, reasons, is_stale=is_stale),
         "note": editor.request.POST.get("note", ""),
         "days": editor.request.POST.get("days", str(DAYS)),
-        "schema_examples": [(name, pretty(schema)) for name, schema in EXAMPLES.items()],
+        "schema_examples": [(gettext(name), pretty(schema)) for name, schema in EXAMPLES.items()],
         "variables": [*NAMES, f"{CONTEXT}NAME"],
         "tokens": estimate_tokens(agent.system_prompt),
         "message": editor.request.POST.get("message", ""),
@@ -302,7 +306,7 @@ def _kind(field: Any) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return gettext("yes") if value else gettext("no")
     if value in (None, "", [], {}):
         return "–"
     return visible(value if isinstance(value, str) else pretty(value))

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import Group
 from django.utils.text import slugify
+from django.utils.translation import gettext
 
 from agents.agent_files.shape import Identity, Rows, default_of, file_fields
 from agents.doors.admin.json_input import JsonText
@@ -17,7 +18,7 @@ from agents.doors.agent_form.fields import (
     entered_value,
     special_fields,
 )
-from agents.doors.agent_form.labels import label_of
+from agents.doors.agent_form.labels import label_of, option_text
 from agents.doors.agent_form.rows import RowsField
 from agents.doors.agent_form.texts import LongText
 from agents.hidden_text import escaped_text, unescaped_text, visible
@@ -59,7 +60,8 @@ class NamesChoice(forms.MultipleChoiceField):
     widget = forms.CheckboxSelectMultiple
 
     def __init__(self, labels: Mapping[str, str], present: Collection[str], **options: Any) -> None:
-        missing = {name: f"{visible(name)} (not here)" for name in present if name not in labels}
+        text = gettext("%(name)s (not here)")
+        missing = {name: text % {"name": visible(name)} for name in present if name not in labels}
         choices = [*labels.items(), *missing.items()]
         super().__init__(required=False, choices=choices, **options)
 
@@ -75,7 +77,7 @@ def sections() -> dict[str, tuple[str, list[str]]]:
     rest = [name for name in Rows.model_fields if name != "approver_groups"]
     found.setdefault(SHARING, []).extend(rest)
     return {
-        slugify(title): (title, [name for name in names if name not in FIXED])
+        slugify(title): (option_text(title), [name for name in names if name not in FIXED])
         for title, names in found.items()
     }
 
@@ -115,10 +117,10 @@ class DefinitionForm(forms.Form):
 def _field(agent: Agent, name: str, present: Any, special: Mapping[str, Make]) -> forms.Field:
     field = file_fields()[name]
     relation = relation_named(name)
-    words = {"help_text": help_of(field)}
+    words = {"help_text": option_text(help_of(field))}
     if isinstance(relation, OwnRows):
         found: forms.Field = RowsField(
-            relation.item, noun=name.removesuffix("s"), agent=agent, **words
+            relation.item, noun=option_text(name.removesuffix("s")), agent=agent, **words
         )
     elif relation is not None:
         found = NamesChoice(_labels(relation, agent), present, **words)

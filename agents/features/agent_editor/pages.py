@@ -15,6 +15,8 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from agents.doors.agent_form.checks import at_its_field
@@ -44,7 +46,7 @@ from agents.services.agent_definitions.rights import may_change_definition, may_
 from agents.services.errors import Conflict, InvalidRequest, NoSpace, NotAllowed, ServiceError
 from agents.services.runs.start import RunRequest, create_run
 
-NAVIGATION = [NavigationEntry("web:agent-settings", "Settings", place=AGENT, order=300)]
+NAVIGATION = [NavigationEntry("web:agent-settings", _("Settings"), place=AGENT, order=300)]
 NOTE_CHARACTERS = 500
 
 
@@ -61,7 +63,7 @@ def agent_settings(request: PersonRequest, slug: str) -> HttpResponse:
     if request.method != "POST":
         return _show(editor)
     if not may_change_definition(request.user, agent):
-        error = NotAllowed("Only the owner and people who can change agents may do this.")
+        error = NotAllowed(gettext("Only the owner and people who can change agents may do this."))
         return _show(editor, error=error)
     actions = {
         "save": _save,
@@ -76,7 +78,7 @@ def agent_settings(request: PersonRequest, slug: str) -> HttpResponse:
     action = actions.get(request.POST.get("action", ""))
     try:
         if action is None:
-            raise InvalidRequest("Press one of the buttons.")
+            raise InvalidRequest(gettext("Press one of the buttons."))
         return action(editor)
     except InvalidAgentFile as error:
         editor.take_problems(error)
@@ -105,14 +107,14 @@ def _save(editor: Editor) -> HttpResponse:
     editor.check_fields()
     form = editor.bound
     if not post.get("tag") or form is None:
-        raise InvalidRequest("The form is not complete: open the page again.")
+        raise InvalidRequest(gettext("The form is not complete: open the page again."))
     note = _note(editor)
     _ = editor.seen  # Raises before the values are checked.
     if not form.is_valid():
         return _show(editor, status=400)
     values = {name: value for name, value in form.values().items() if name in editor.own_changes}
     if not values:
-        messages.success(editor.request, "Nothing has changed.")
+        messages.success(editor.request, gettext("Nothing has changed."))
         return _back(editor)
     tag = post.get("current" if post.get("action") == "overwrite" else "tag", "")
     changed = change_definition(
@@ -128,9 +130,12 @@ def _save(editor: Editor) -> HttpResponse:
 
 def _published(editor: Editor, changed: Agent) -> HttpResponse:
     if changed.version == editor.agent.version:
-        messages.success(editor.request, "Saved. Runs are not affected: the version is the same.")
+        text = gettext("Saved. Runs are not affected: the version is the same.")
     else:
-        messages.success(editor.request, f"Published version {changed.version}, for new runs.")
+        text = gettext("Published version %(version)s, for new runs.") % {
+            "version": changed.version
+        }
+    messages.success(editor.request, text)
     return _back(editor)
 
 
@@ -139,7 +144,9 @@ def _note(editor: Editor) -> str:
     try:
         return str(field.clean(editor.request.POST.get("note", "")))
     except ValidationError as error:
-        raise InvalidRequest(f"note: {error.messages[0]}") from None
+        raise InvalidRequest(
+            gettext("note: %(problem)s") % {"problem": error.messages[0]}
+        ) from None
 
 
 def _rehearse(editor: Editor) -> HttpResponse:
@@ -149,7 +156,7 @@ def _rehearse(editor: Editor) -> HttpResponse:
     bound = editor.bound_policy()
     problem, found = "", None
     if not form.is_valid():
-        problem = f"days: {form.errors['days'][0]}"
+        problem = gettext("days: %(problem)s") % {"problem": form.errors["days"][0]}
     elif bound is not None and not bound.is_valid():
         name, texts = next(iter(bound.errors.items()))
         problem = f"{name}: {texts[0]}"
@@ -172,7 +179,7 @@ def _check_schema(editor: Editor) -> HttpResponse:
     form = DefinitionForm(editor.agent, ["output_schema"], editor.request.POST)
     problem = "" if form.is_valid() else form.errors["output_schema"][0]
     is_empty = not editor.request.POST.get("output_schema", "").strip()
-    result = "" if problem or is_empty else "The schema is valid."
+    result = "" if problem or is_empty else gettext("The schema is valid.")
     if _wants_json(editor):
         return JsonResponse({"problem": visible(str(problem)), "result": result})
     return _show(editor, schema_result=result)
@@ -199,7 +206,7 @@ def _store(editor: Editor) -> HttpResponse:
         note=note,
     )
     if not plan.changes_something:
-        messages.success(editor.request, "Nothing has changed.")
+        messages.success(editor.request, gettext("Nothing has changed."))
         return _back(editor)
     return _published(editor, stored)
 
@@ -207,7 +214,7 @@ def _store(editor: Editor) -> HttpResponse:
 def _restore(editor: Editor) -> HttpResponse:
     number = editor.request.POST.get("number", "")
     if not (number.isascii() and number.isdecimal() and len(number) < 10):
-        raise InvalidRequest("Choose a version.")
+        raise InvalidRequest(gettext("Choose a version."))
     restored = restore_version(
         editor.agent.pk,
         int(number),
@@ -239,7 +246,9 @@ def _try(editor: Editor) -> HttpResponse:
         )
     if _wants_json(editor):
         return JsonResponse({"url": reverse("web:run", args=[run.pk])}, status=201)
-    messages.success(editor.request, "The run has started. It is in the list beside the form.")
+    messages.success(
+        editor.request, gettext("The run has started. It is in the list beside the form.")
+    )
     # A redirect would lose the draft.
     return _show(editor, message="") if draft else _back(editor)
 

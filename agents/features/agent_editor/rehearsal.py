@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from agents.hidden_text import visible
 from agents.middleware.rehearsal import MAX_DAYS, Example, Rehearsal, rehearse, with_policy
@@ -17,7 +18,7 @@ POLICY_FIELDS = ("approval_rules", "interrupt_on")
 DAYS = 30
 MOST_CALLS = 5_000
 LATEST = 20
-WORDS = {"allow": "runs", "ask": "asks", "deny": "denied"}
+WORDS = {"allow": _("runs"), "ask": _("asks"), "deny": _("denied")}
 
 
 class RehearsalForm(forms.Form):
@@ -72,8 +73,8 @@ def _shown(example: Example) -> dict[str, Any]:
         "url": reverse("web:run", args=[example.run_id]),
         "tool": visible(example.tool),
         "input": visible(example.input),
-        "before": WORDS[example.before],
-        "after": WORDS[example.after],
+        "before": str(WORDS[example.before]),
+        "after": str(WORDS[example.after]),
         "is_changed": example.before != example.after,
         "by": visible(example.source),
     }

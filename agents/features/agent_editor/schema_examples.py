@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 EXAMPLES: dict[str, dict[str, Any]] = {
-    "A verdict with its reason": {
+    gettext_noop("A verdict with its reason"): {
         "type": "object",
         "properties": {
             "verdict": {"enum": ["accept", "reject", "unclear"]},
@@ -14,7 +16,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "required": ["verdict", "reason"],
         "additionalProperties": False,
     },
-    "A list of items": {
+    gettext_noop("A list of items"): {
         "type": "object",
         "properties": {
             "items": {
@@ -34,7 +36,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "required": ["items"],
         "additionalProperties": False,
     },
-    "A text with its sources": {
+    gettext_noop("A text with its sources"): {
         "type": "object",
         "properties": {
             "answer": {"type": "string"},

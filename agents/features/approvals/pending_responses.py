@@ -36,7 +36,7 @@ def pending_responses(request: ApprovalRequest, by: AbstractBaseUser) -> Pending
 def responses_by(request: ApprovalRequest, rights: Rights) -> PendingResponses:
     """Return the same for the person of `rights`. Load the rights once for many requests."""
     if request.status != ApprovalStatus.PENDING:
-        return PendingResponses(closed=f"The request is {request.get_status_display()}.")
+        return PendingResponses(closed=f"The request is {request.status}.")
     waits = (
         request.run.status == RunStatus.WAITING
         or is_beside(request)

@@ -105,7 +105,7 @@ _LIMITS = ("max_tokens", "max_cost")
 
 
 def _name(budget: Budget) -> str:
-    return f"{budget.of}, {budget.get_period_display()}"
+    return f"{budget.of}, {budget.period}"
 
 
 def _change(budget: Budget) -> None:

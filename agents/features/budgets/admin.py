@@ -17,17 +17,20 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.charts import bars, meter
 from agents.doors.admin.journal import person
+from agents.doors.admin.numbers import usd
 from agents.features.budgets.actions import delete_budget, save_budget
 from agents.features.budgets.models import OF_NOBODY, Allowance, Budget
 from agents.features.budgets.scope import window_name
 from agents.hidden_text import visible
 from agents.models import Agent
-from agents.providers.prices import dollars
 from agents.selectors.usage import usage_by_day, zone_of
 from agents.services.errors import NotFound
 
@@ -69,7 +72,7 @@ class BudgetAdmin(admin.ModelAdmin):
     show_full_result_count = False
     fieldsets = [
         (None, {"fields": ["user", "agent", "period", "max_tokens", "max_cost"]}),
-        ("Used", {"fields": ["tokens_chart", "cost_chart", "created_at"]}),
+        (_("Used"), {"fields": ["tokens_chart", "cost_chart", "created_at"]}),
     ]
 
     def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
@@ -117,30 +120,30 @@ class BudgetAdmin(admin.ModelAdmin):
         for budget in queryset:
             delete_budget(budget)
 
-    @admin.display(description="of", ordering="created_at")
+    @admin.display(description=_("of"), ordering="created_at")
     def whose(self, budget: Budget) -> str:
         return visible(budget.of)
 
-    @admin.display(description="tokens in the present window")
+    @admin.display(description=_("tokens in the present window"))
     def tokens_now(self, budget: Budget) -> SafeString | str:
         window = _present(budget)
-        return _state(window.used_tokens, window.token_limit, "{:,}".format) if window else "0"
+        return _state(window.used_tokens, window.token_limit, _count) if window else "0"
 
-    @admin.display(description="cost in the present window")
+    @admin.display(description=_("cost in the present window"))
     def cost_now(self, budget: Budget) -> SafeString | str:
         window = _present(budget)
-        return _state(window.used_microusd, window.microusd_limit, _usd) if window else "$0.00"
+        return _state(window.used_microusd, window.microusd_limit, usd) if window else usd(0)
 
-    @admin.display(description="tokens")
+    @admin.display(description=_("tokens"))
     def tokens_chart(self, budget: Budget) -> SafeString:
-        rows = [(each.window, each.used_tokens, f"{each.used_tokens:,}") for each in _past(budget)]
+        rows = [(each.window, each.used_tokens, _count(each.used_tokens)) for each in _past(budget)]
         return _chart(rows, budget.max_tokens)
 
-    @admin.display(description="cost")
+    @admin.display(description=_("cost"))
     def cost_chart(self, budget: Budget) -> SafeString:
         limit = None if budget.max_cost is None else int(budget.max_cost * 1_000_000)
         rows = [
-            (each.window, each.used_microusd, _usd(each.used_microusd)) for each in _past(budget)
+            (each.window, each.used_microusd, usd(each.used_microusd)) for each in _past(budget)
         ]
         return _chart(rows, limit)
 
@@ -169,7 +172,7 @@ class BudgetAdmin(admin.ModelAdmin):
                 "row": row,
                 "user": visible(row.user),
                 "model": visible(row.model),
-                "cost": "price not known" if row.microusd is None else _usd(row.microusd),
+                "cost": gettext("price not known") if row.microusd is None else usd(row.microusd),
             }
             for row in rows
         ]
@@ -177,12 +180,12 @@ class BudgetAdmin(admin.ModelAdmin):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "media": self.media,
-            "title": f"Usage of the last {DAYS} days",
-            "tokens": bars([(day, tokens[day], f"{tokens[day]:,}") for day in days]),
-            "cost": bars([(day, cost[day], _usd(cost[day])) for day in days]),
-            "most_tokens": f"{max(tokens.values(), default=0):,}",
-            "most_cost": _usd(max(cost.values(), default=0)),
-            "days": f"{days[0]} to {days[-1]}",
+            "title": gettext("Usage of the last %(days)s days") % {"days": DAYS},
+            "tokens": bars([(day, tokens[day], _count(tokens[day])) for day in days]),
+            "cost": bars([(day, cost[day], usd(cost[day])) for day in days]),
+            "most_tokens": _count(max(tokens.values(), default=0)),
+            "most_cost": usd(max(cost.values(), default=0)),
+            "days": gettext("%(first)s to %(last)s") % {"first": days[0], "last": days[-1]},
             "rows": displayed,
         }
         request.current_app = self.admin_site.name
@@ -202,18 +205,20 @@ def _past(budget: Budget) -> list[Allowance]:
 def _state(used: int, limit: int | None, words: Any) -> SafeString | str:
     if limit is None:
         return str(words(used))
-    return format_html("{} {} of {}", meter(used, limit), words(used), words(limit))
+    text = gettext("%(used)s of %(limit)s") % {"used": words(used), "limit": words(limit)}
+    return format_html("{} {}", meter(used, limit), text)
 
 
 def _chart(rows: list[tuple[str, int, str]], limit: int | None) -> SafeString:
     table = format_html_join("", "<tr><td>{}</td><td>{}</td></tr>", ((a, c) for a, _, c in rows))
     return format_html(
-        '<div>{}<details><summary>As a table</summary><table class="vel-table"><tbody>{}</tbody>'
+        '<div>{}<details><summary>{}</summary><table class="vel-table"><tbody>{}</tbody>'
         "</table></details></div>",
         bars(rows, limit=limit),
+        gettext("As a table"),
         table,
     )
 
 
-def _usd(microusd: int) -> str:
-    return f"${dollars(microusd)}"
+def _count(number: int) -> str:
+    return number_format(number, force_grouping=True)

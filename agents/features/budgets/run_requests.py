@@ -26,14 +26,14 @@ class BudgetRequestKind(RunRequestKind):
     name = BUDGET
     label = _("budget")
     relations = ("budget_request__allowance",)
-    headline = "Asks for a larger budget"
+    headline = _("Asks for a larger budget")
     how_to_resume = (
         "it waits for a budget: GET /api/v1/approvals?status=pending&run={run} shows the request, "
         "and it continues when it is granted"
     )
     why_waiting = "its budget is used up, and a person must decide how it continues"
-    text_label = "How much more, as JSON"
-    save_label = "Give this much"
+    text_label = _("How much more, as JSON")
+    save_label = _("Give this much")
     question = "Give more"
 
     def may_decide(self, user: Any, request: ApprovalRequest | None = None) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from agents.doors.web.navigation import navigation
 from agents.hidden_text import visible
@@ -49,15 +50,15 @@ def entries_for(user: User, words: str) -> list[PaletteEntry]:
 def _pages(user: User) -> Iterator[PaletteEntry]:
     for place in ("bar", "menu"):
         for link in navigation(place, user):
-            yield PaletteEntry("Go to", link.label, reverse(link.view))
+            yield PaletteEntry(gettext("Go to"), str(link.label), reverse(link.view))
     if user.is_staff:
-        yield PaletteEntry("Go to", "Admin", reverse("admin:index"))
+        yield PaletteEntry(gettext("Go to"), gettext("Admin"), reverse("admin:index"))
 
 
 def _agents(user: User) -> Iterator[PaletteEntry]:
     for slug, name in agents_for(user).order_by("name").values_list("slug", "name"):
         url = f"{reverse('web:home')}?{urlencode({'agent': slug})}#new"
-        yield PaletteEntry("Start a run", visible(name), url)
+        yield PaletteEntry(gettext("Start a run"), visible(name), url)
 
 
 def _conversations(user: User, words: str) -> Iterator[PaletteEntry]:
@@ -68,5 +69,5 @@ def _conversations(user: User, words: str) -> Iterator[PaletteEntry]:
         threads.add(run.thread_id)
         if len(threads) > MOST_CONVERSATIONS:
             return
-        title = visible(run.thread.title) or "(no title)"
-        yield PaletteEntry("Conversations", title, reverse("web:run", args=[run.pk]))
+        title = visible(run.thread.title) or gettext("(no title)")
+        yield PaletteEntry(gettext("Conversations"), title, reverse("web:run", args=[run.pk]))

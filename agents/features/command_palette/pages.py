@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from django.http import JsonResponse
 from django.urls import path
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from agents.doors.web.navigation import Shortcut
@@ -16,7 +17,7 @@ from agents.features.command_palette.entries import entries_for
 SITE_PARTS = [
     SitePart(script="vel_command_palette/palette.js", style="vel_command_palette/palette.css")
 ]
-SHORTCUTS = [Shortcut(keys=("Ctrl", "K"), help="find a page, a conversation or an agent")]
+SHORTCUTS = [Shortcut(keys=("Ctrl", "K"), help=_("find a page, a conversation or an agent"))]
 LONGEST = 200
 
 

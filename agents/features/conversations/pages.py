@@ -9,6 +9,8 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.doors.web.navigation import NavigationEntry
@@ -21,7 +23,9 @@ from agents.services.errors import InvalidRequest
 from agents.services.threads import rename_thread
 
 NAVIGATION = [
-    NavigationEntry("web:conversations", "Conversations", order=200, key="c", help="conversations")
+    NavigationEntry(
+        "web:conversations", _("Conversations"), order=200, key="c", help=_("conversations")
+    )
 ]
 RUN_PANELS = [
     RunPanel(
@@ -32,7 +36,7 @@ RUN_PANELS = [
     )
 ]
 LONGEST = 200
-NO_TITLE = "(no title)"
+NO_TITLE = _("(no title)")
 MARKS = {
     "pin": {"pinned": True},
     "unpin": {"pinned": False},
@@ -69,7 +73,7 @@ def statuses(request: PersonRequest) -> JsonResponse:
             conversation.thread.pk: {
                 "status": conversation.run.status,
                 "text": conversation.run.get_status_display(),
-                "title": visible(conversation.thread.title) or NO_TITLE,
+                "title": visible(conversation.thread.title) or str(NO_TITLE),
             }
             for conversation in (*found.pinned, *found.others)
         }
@@ -95,7 +99,7 @@ def change(request: PersonRequest, thread_id: str) -> HttpResponse:
         if request.headers.get("accept", "").startswith("application/json"):
             return JsonResponse({})
     else:
-        messages.error(request, "Unknown action. Choose one of the buttons.")
+        messages.error(request, gettext("Unknown action. Choose one of the buttons."))
     return redirect(_back(request))
 
 

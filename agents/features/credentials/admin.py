@@ -11,6 +11,8 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from agents.features.credentials.actions import may_share, remove_any_credential
@@ -48,7 +50,8 @@ class SharedCredentialForm(forms.ModelForm):
         ]
         if len(there) != 1:
             labels = [str(card.fields[card.main_field].label) for card in cards()]
-            raise ValidationError(f"Give exactly one of these: {', '.join(labels)}.")
+            text = gettext("Give exactly one of these: %(fields)s.")
+            raise ValidationError(text % {"fields": ", ".join(labels)})
         [card] = there
         values = {name: self.cleaned_data[f"{card.provider}_{name}"] for name in card.fields}
         try:
@@ -87,11 +90,11 @@ class CredentialAdmin(admin.ModelAdmin):
     list_select_related = ["owner"]
     actions = None
 
-    @admin.display(description="for", ordering="owner")
+    @admin.display(description=_("for"), ordering="owner")
     def shown_owner(self, credential: Credential) -> str:
-        return visible(str(credential.owner)) if credential.owner else "everybody"
+        return visible(str(credential.owner)) if credential.owner else pgettext("for", "everybody")
 
-    @admin.display(description="acts as", ordering="account")
+    @admin.display(description=_("acts as"), ordering="account")
     def shown_account(self, credential: Credential) -> str:
         return visible(credential.account)
 
@@ -123,7 +126,9 @@ class CredentialAdmin(admin.ModelAdmin):
         return super().has_delete_permission(request, obj)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        messages.info(request, visible(f"{label_of(obj.provider)} is connected as {obj.account}."))
+        text = gettext("%(service)s is connected as %(account)s.")
+        values = {"service": label_of(obj.provider), "account": obj.account}
+        messages.info(request, visible(text % values))
 
     def delete_model(self, request: HttpRequest, obj: Credential) -> None:
         remove_any_credential(obj.pk, by=request.user)

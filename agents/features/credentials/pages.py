@@ -9,6 +9,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import path
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
@@ -38,15 +40,17 @@ def connections(request: PersonRequest) -> HttpResponse:
     more: dict[str, Any] = {}
     try:
         if card is None:
-            raise InvalidRequest("Submit the form with one of its buttons.")
+            raise InvalidRequest(gettext("Submit the form with one of its buttons."))
         match action := request.POST.get("action", ""):
             case "connect":
                 stored = card.connect(typed_values(card, request), by=request.user)
-                text = f"{card.label} is connected as {stored.account}."
+                values = {"service": card.label, "account": stored.account}
+                text = gettext("%(service)s is connected as %(account)s.") % values
                 messages.success(request, visible(text))
             case "remove":
                 remove_credential(card.provider, by=request.user)
-                messages.success(request, f"Your {card.label} credential was removed.")
+                text = gettext("Your %(service)s credential was removed.")
+                messages.success(request, text % {"service": card.label})
             case _:
                 # Its context is only shown in this response and is not stored.
                 more = card.act(request, action)
@@ -91,7 +95,7 @@ def _without_field(message: str, card: ConnectionCard | None) -> str:
 
 urlpatterns = [path("connections/", connections, name="connections")]
 
-NAVIGATION = [NavigationEntry("web:connections", "Connections", place=MENU, order=200)]
+NAVIGATION = [NavigationEntry("web:connections", _("Connections"), place=MENU, order=200)]
 
 
 def cards() -> list[ConnectionCard]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils.translation import gettext
 
 from agents.doors.web.pages import PersonRequest
 from agents.features.credentials.models import Credential
@@ -43,7 +44,7 @@ class ConnectionCard:
 
     def act(self, request: PersonRequest, action: str) -> dict[str, Any]:
         """Carry out another action of the card's forms; return more context for `template`."""
-        raise InvalidRequest("Submit the form with one of its buttons.")
+        raise InvalidRequest(gettext("Submit the form with one of its buttons."))
 
 
 def typed_values(card: ConnectionCard, request: PersonRequest) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from agents.doors.admin.journal import person
@@ -40,18 +42,22 @@ class ConnectionForm(forms.ModelForm):
     """A form of a connection. The URL is write-only; an empty field keeps the stored one."""
 
     new_url = forms.CharField(
-        label="URL",
+        label=_("URL"),
         required=False,
         max_length=2_000,
         widget=forms.PasswordInput(
             render_value=False, attrs={"autocomplete": "new-password", "size": 80}
         ),
-        help_text="postgresql://user:password@host:5432/name, mysql://user:password@host/name or "
-        "sqlite:////absolute/path. It is stored encrypted and not shown again. Empty: "
-        "the one that is stored stays.",
+        help_text=_(
+            "postgresql://user:password@host:5432/name, mysql://user:password@host/name or "
+            "sqlite:////absolute/path. It is stored encrypted and not shown again. Empty: the one "
+            "that is stored stays."
+        ),
     )
     hidden_columns = JsonText(
-        empty=[], help_text=DatabaseConnection._meta.get_field("hidden_columns").help_text
+        empty=[],
+        label=_("Hidden columns"),
+        help_text=DatabaseConnection._meta.get_field("hidden_columns").help_text,
     )
 
     class Meta:
@@ -86,7 +92,7 @@ class ConnectionForm(forms.ModelForm):
         name: str = self.cleaned_data["name"]
         others = DatabaseConnection.objects.filter(agent=None, name=name)
         if others.exclude(pk=self.instance.pk).exists():
-            raise ValidationError("There is a database of this name: choose another.")
+            raise ValidationError(gettext("There is a database of this name: choose another."))
         return name
 
 
@@ -119,10 +125,10 @@ class DatabaseConnectionAdmin(TypedFieldAdmin):
     show_full_result_count = False
     fieldsets = [
         (None, {"fields": ["name", "description", "new_url", "address"]}),
-        ("Limits", {"fields": ["statement_seconds", "max_rows", "max_bytes"]}),
-        ("Protection", {"fields": ["hidden_columns", "allow_privileged"]}),
-        ("Writing", {"fields": ["allow_writes", "allow_routines"]}),
-        ("Record", {"fields": ["used_by", "created_by", "created_at", "updated_at"]}),
+        (_("Limits"), {"fields": ["statement_seconds", "max_rows", "max_bytes"]}),
+        (_("Protection"), {"fields": ["hidden_columns", "allow_privileged"]}),
+        (_("Writing"), {"fields": ["allow_writes", "allow_routines"]}),
+        (_("Record"), {"fields": ["used_by", "created_by", "created_at", "updated_at"]}),
     ]
 
     class Media:
@@ -181,24 +187,25 @@ class DatabaseConnectionAdmin(TypedFieldAdmin):
         for connection in queryset:
             remove_connection(connection.pk, by=person(request))
 
-    @admin.display(description="leads to")
+    @admin.display(description=_("leads to"))
     def address(self, connection: DatabaseConnection) -> str:
         """Return the parts of the URL without the password."""
         return visible(shown_address(connection)) or "-"
 
-    @admin.display(description="agents")
+    @admin.display(description=_("agents"))
     def used_by(self, connection: DatabaseConnection) -> SafeString | str:
         links = (
             (reverse("admin:agents_agent_change", args=[agent.pk]), visible(agent.name))
             for agent in connection.agents.all()
         )
-        return format_html_join(", ", '<a href="{}">{}</a>', links) or "none"
+        return format_html_join(", ", '<a href="{}">{}</a>', links) or gettext("none")
 
-    @admin.action(description="Test the connection", permissions=["change"])
+    @admin.action(description=_("Test the connection"), permissions=["change"])
     def test_selected(self, request: HttpRequest, queryset: QuerySet[DatabaseConnection]) -> None:
         chosen = list(queryset[: TESTS_AT_ONCE + 1])
         if len(chosen) > TESTS_AT_ONCE:
-            self.message_user(request, f"Select {TESTS_AT_ONCE} at most.", level=messages.ERROR)
+            text = gettext("Select %(most)s at most.") % {"most": TESTS_AT_ONCE}
+            self.message_user(request, text, level=messages.ERROR)
             return
         for connection in chosen:
             try:
@@ -207,6 +214,5 @@ class DatabaseConnectionAdmin(TypedFieldAdmin):
                 text = f"{connection.name}: {visible(error.message)}"
                 self.message_user(request, text, messages.ERROR)
             else:
-                self.message_user(
-                    request, f"{connection.name}: a statement that reads went through."
-                )
+                text = gettext("%(name)s: a statement that reads went through.")
+                self.message_user(request, text % {"name": connection.name})

@@ -6,6 +6,8 @@ import tempfile
 import zipfile
 from typing import IO
 
+from django.utils.translation import gettext
+
 from agents.features.file_browser.tree import FileTree, Node
 from agents.services.errors import ServiceError
 from sandbox.backends import FileBackend
@@ -35,7 +37,9 @@ def zip_of(backend: FileBackend, tree: FileTree) -> IO[bytes]:
         TooLarge: There are too many files, or too many bytes.
     """
     if tree.is_cut:
-        raise TooLarge("The directory has too many files for a zip file. Choose one below it.")
+        raise TooLarge(
+            gettext("The directory has too many files for a zip file. Choose one below it.")
+        )
     made = tempfile.SpooledTemporaryFile(max_size=MEMORY_BYTES)  # noqa: SIM115  # the caller's
     left = MOST_BYTES
     prefix = tree.top.path.rstrip("/") + "/"
@@ -68,9 +72,10 @@ def _add(archive: zipfile.ZipFile, backend: FileBackend, node: Node, prefix: str
         while chunk := stream.read(CHUNK):
             left -= len(chunk)
             if left < 0:
-                raise TooLarge(
-                    f"The directory has more than {MOST_BYTES // 1_000_000} MB. Choose a directory "
-                    "below it, or download single files."
+                text = gettext(
+                    "The directory has more than %(most)s MB. Choose a directory below it, or "
+                    "download single files."
                 )
+                raise TooLarge(text % {"most": MOST_BYTES // 1_000_000})
             target.write(chunk)
     return left

@@ -15,6 +15,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils.cache import get_conditional_response
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from agents.documents.pdf_page import MOST_PAGES, PAGE_SIDE, PdfPage
@@ -120,7 +121,7 @@ def _refused(
     reason: str, status: int = 404, headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
     return HttpResponse(
-        reason, status=status, content_type="text/plain; charset=utf-8", headers=headers
+        gettext(reason), status=status, content_type="text/plain; charset=utf-8", headers=headers
     )
 
 
@@ -200,7 +201,8 @@ def _pdf_preview(request: PersonRequest, run: Run, stream: BufferedIOBase) -> di
     except Busy as busy:
         return {"preview": Preview("pages", note=str(busy)), "is_pdf": True}
     if isinstance(first, str):
-        note = f"The pages of the document cannot be shown: {first}."
+        text = gettext("The pages of the document cannot be shown: %(reason)s.")
+        note = text % {"reason": gettext(first)}
         return {"preview": Preview("pages", note=note), "is_pdf": True}
     shown = min(first.count, MOST_PAGES, _number(request, "pages", PAGES_AT_ONCE))
     fields = {"path": _path(request), "digest": digest}
@@ -214,7 +216,7 @@ def _pdf_preview(request: PersonRequest, run: Run, stream: BufferedIOBase) -> di
                 "width": width,
                 "height": height,
                 "query": urlencode({**fields, "number": number}),
-                "problem": known if isinstance(known, str) else "",
+                "problem": gettext(known) if isinstance(known, str) else "",
             }
         )
     more = min(first.count, MOST_PAGES, shown + PAGES_AT_ONCE)

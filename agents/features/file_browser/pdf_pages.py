@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from io import BufferedIOBase
 
+from django.utils.translation import gettext, gettext_noop
+
 from agents.documents.pdf_page import MOST_PAGES, PdfPage
 from agents.models import Thread
 from agents.png import NotAPicture, remade_png
@@ -31,7 +33,7 @@ PROBLEM_SECONDS = 30.0
 MOST_WAITING = 20
 """Requests of one user that wait for a page in each web process. Further ones are refused."""
 
-CHANGED = "the file has changed; reload the page"
+CHANGED = gettext_noop("the file has changed; reload the page")
 _CHUNK = 256 * 1024
 _Key = tuple[str, str, int]
 _lock = threading.Lock()
@@ -47,7 +49,7 @@ class Busy(Exception):
     """Other files are being read. `status` is for the response."""
 
     def __init__(self, status: int) -> None:
-        super().__init__("Other pages are being rendered. Try again in a moment.")
+        super().__init__(gettext("Other pages are being rendered. Try again in a moment."))
         self.status = status
 
 
@@ -66,11 +68,13 @@ def page_of(
 ) -> PdfPage | str:
     """Return a page of a PDF, from 1, or the reason why the document cannot be read. Blocks.
 
+    Reasons in the cache are in English: a page translates them.
+
     `digest` is the `digest_of` the stream. The file is read again when it is the user's turn, so
     that requests that wait need no memory. Raises `Busy`.
     """
     if not 1 <= number <= MOST_PAGES:
-        return f"only the first {MOST_PAGES} pages are shown"
+        return gettext("only the first %(number)s pages are shown") % {"number": MOST_PAGES}
     key = (thread.pk, digest, number)
     if (found := kept_page(*key)) is not None:
         return found
@@ -81,7 +85,7 @@ def page_of(
         stream.seek(0)
         data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
-            return "it is too large for a preview"
+            return gettext_noop("it is too large for a preview")
         if hashlib.sha256(data).hexdigest() != digest:
             return CHANGED
         found = _rendered(thread, data, number)
@@ -100,7 +104,7 @@ def _rendered(thread: Thread, data: bytes, number: int) -> PdfPage | str:
     try:
         found = reader_of(thread).pdf_page(data, number, Cancellation())
     except SandboxError:
-        return "documents cannot be read on this server"
+        return gettext_noop("documents cannot be read on this server")
     if isinstance(found, str) or isinstance(found.picture, str):
         return found
     try:

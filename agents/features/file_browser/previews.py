@@ -9,6 +9,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from django.utils.formats import number_format
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
 from agents.models import Thread
 from agents.services.files.shown_documents import MOST_BYTES, READERS, document_text
 from agents.services.files.shown_pictures import is_picture, is_shown, why_not_shown
@@ -24,7 +28,7 @@ MOST_ROWS = 500
 MOST_COLUMNS = 50
 CELL_CHARACTERS = 500
 PICTURE_BYTES = 20_000_000
-DOCUMENT_NOTE = "The text of the document, without its layout. Download it to see the original."
+DOCUMENT_NOTE = _("The text of the document, without its layout. Download it to see the original.")
 
 _LANGUAGES = {
     "c": "c",
@@ -102,10 +106,15 @@ def preview_of(path: str, opened: OpenedFile, thread: Thread) -> Preview:
     limit = TABLE_BYTES if is_table else TEXT_BYTES
     with opened.stream as stream:
         data = stream.read(limit + 1)
-    note = f"Only the first {limit:,} bytes are shown." if len(data) > limit else ""
+    note = ""
+    if len(data) > limit:
+        first = number_format(limit, force_grouping=True)
+        note = gettext("Only the first %(first)s bytes are shown.") % {"first": first}
     text = _text(data[:limit], is_cut=bool(note))
     if text is None:
-        return Preview("none", note="There is no preview for this kind of file. Download it.")
+        return Preview(
+            "none", note=gettext("There is no preview for this kind of file. Download it.")
+        )
     if is_table:
         table = _table(text, "\t" if extension == "tsv" else "", is_cut=bool(note))
         if table is not None:
@@ -144,7 +153,7 @@ def _sort_key(cell: str) -> tuple[int, float, str] | None:
 
 def _picture(path: str, size: int) -> Preview:
     if size > PICTURE_BYTES:
-        return Preview("none", note="The picture is too large for a preview. Download it.")
+        return Preview("none", note=gettext("The picture is too large for a preview. Download it."))
     if not is_shown(path):
         return Preview("none", note=why_not_shown())
     return Preview("picture")
@@ -152,7 +161,9 @@ def _picture(path: str, size: int) -> Preview:
 
 def _document(reader: str, opened: OpenedFile, thread: Thread) -> Preview:
     if opened.stat.size > MOST_BYTES:
-        return Preview("none", note="The document is too large for a preview. Download it.")
+        return Preview(
+            "none", note=gettext("The document is too large for a preview. Download it.")
+        )
     with opened.stream as stream:
         data = stream.read(MOST_BYTES + 1)
     text, problem = document_text(thread, reader, data)
@@ -160,7 +171,7 @@ def _document(reader: str, opened: OpenedFile, thread: Thread) -> Preview:
         return Preview("none", note=problem)
     tree = markdown_tree(text, _no_link, _no_link)
     kind: Kind = "text" if tree is None else "markdown"
-    return Preview(kind, text, "markdown", tree=tree or [], note=DOCUMENT_NOTE)
+    return Preview(kind, text, "markdown", tree=tree or [], note=str(DOCUMENT_NOTE))
 
 
 def _text(data: bytes, *, is_cut: bool) -> str | None:

@@ -6,6 +6,8 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from agents.doors.web.pages import PersonRequest, page
@@ -22,7 +24,11 @@ from sandbox.errors import SandboxError
 RUN_PANELS = [
     RunPanel(template="vel_forks/edit_panel.html", style="vel_forks/edit.css", place="message")
 ]
-FILES = ((THEN, "as they were after this step"), (NOW, "as they are now"), (NONE, "no files"))
+FILES = (
+    (THEN, _("as they were after this step")),
+    (NOW, _("as they are now")),
+    (NONE, _("no files")),
+)
 
 
 @page
@@ -70,13 +76,19 @@ def _step(text: str, steps: int) -> int:
 def _tell_left_out(request: PersonRequest, files: CopiedFiles) -> None:
     if files.left_out:
         left = visible(", ".join(path for path, _ in files.left_out[:5]))
-        messages.warning(request, f"{len(files.left_out)} files were not copied: {left}")
+        count = len(files.left_out)
+        text = ngettext(
+            "%(count)s file was not copied: %(names)s",
+            "%(count)s files were not copied: %(names)s",
+            count,
+        )
+        messages.warning(request, text % {"count": count, "names": left})
 
 
 EDIT_FILES = (
-    (THEN, "as they were before the message"),
-    (NOW, "as they are now"),
-    (NONE, "no files"),
+    (THEN, _("as they were before the message")),
+    (NOW, _("as they are now")),
+    (NONE, _("no files")),
 )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from agents.doors.web.pages import PersonRequest
@@ -26,22 +28,22 @@ class GoogleCard(ConnectionCard):
     main_field = "key"
     fields: ClassVar[Mapping[str, forms.Field]] = {
         "key": forms.CharField(
-            label="Google JSON key",
+            label=_("Google JSON key"),
             required=False,
             max_length=MAX_KEY,
             widget=forms.PasswordInput(attrs={"autocomplete": "off", "size": 60}),
-            help_text="Of a service account or of the type authorized_user. The whole file.",
+            help_text=_("Of a service account or of the type authorized_user. The whole file."),
         ),
         "subject": forms.CharField(
             required=False,
             max_length=320,
-            help_text="The user that the service account acts as, in the runs of all users.",
+            help_text=_("The user that the service account acts as, in the runs of all users."),
         ),
         "access": forms.MultipleChoiceField(
             required=False,
-            choices=[(one.name, f"{one.label} ({one.name})") for one in OFFERED],
+            choices=[(one.name, format_lazy("{} ({})", one.label, one.name)) for one in OFFERED],
             widget=forms.CheckboxSelectMultiple,
-            help_text="Permissions of the service account.",
+            help_text=_("Permissions of the service account."),
         ),
     }
 

@@ -15,6 +15,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import path, reverse
+from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_safe
 
@@ -37,10 +38,10 @@ def begin_consent(request: PersonRequest) -> str:
     Raises `InvalidRequest`.
     """
     if not can_ask():
-        raise InvalidRequest("No OAuth client is configured. Paste a key instead.")
+        raise InvalidRequest(gettext("No OAuth client is configured. Paste a key instead."))
     names = [name for name in SCOPES if name in request.POST.getlist("access")]
     if not names:
-        raise InvalidRequest("Select at least one permission for agents.")
+        raise InvalidRequest(gettext("Select at least one permission for agents."))
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     request.session[KEPT] = {"state": state, "verifier": verifier, "at": time.time()}
     return consent_address([SCOPES[name] for name in names], state, verifier, _back())
@@ -55,14 +56,16 @@ def google_consent(request: PersonRequest) -> HttpResponse:
     try:
         _check(kept, request.GET.get("state", ""))
         if request.GET.get("error") or not request.GET.get("code"):
-            raise InvalidRequest("Google was not connected, because you did not consent.")
+            raise InvalidRequest(gettext("Google was not connected, because you did not consent."))
         stored = save_google_consent(
             request.GET["code"][:2_000], kept["verifier"], _back(), by=request.user
         )
     except ServiceError as error:
         messages.error(request, visible(error.message.removeprefix("key: ")))
     else:
-        messages.success(request, visible(f"Google is connected as {stored.account}."))
+        text = gettext("%(service)s is connected as %(account)s.")
+        values = {"service": "Google", "account": stored.account}
+        messages.success(request, visible(text % values))
     return redirect("web:connections")
 
 
@@ -70,7 +73,9 @@ def _check(kept: Any, state: str) -> None:
     fits = bool(kept) and hmac.compare_digest(kept["state"].encode(), state.encode())
     if not fits or not 0 <= time.time() - kept["at"] <= MAX_AGE:
         raise InvalidRequest(
-            "This connection request is invalid or has expired. Start again under Connections."
+            gettext(
+                "This connection request is invalid or has expired. Start again under Connections."
+            )
         )
 
 

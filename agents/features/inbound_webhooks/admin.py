@@ -9,6 +9,8 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import person, tag
 from agents.doors.admin.trigger_text import rows_table, run_link
@@ -37,9 +39,14 @@ class InboundWebhookForm(TriggerForm):
 
     kept = ("owner", "signing")
     not_stored = _LIMITS
-    max_tokens_a_day = forms.IntegerField(min_value=0, required=False)
+    max_tokens_a_day = forms.IntegerField(min_value=0, required=False, label=_("Max tokens a day"))
     max_cost_a_day = forms.DecimalField(
-        min_value=0, max_digits=12, decimal_places=6, required=False, help_text="US dollars."
+        min_value=0,
+        max_digits=12,
+        decimal_places=6,
+        required=False,
+        label=_("Max cost a day"),
+        help_text=_("US dollars."),
     )
 
     class Meta:
@@ -111,15 +118,19 @@ class InboundWebhookAdmin(TriggerAdmin):
             request, obj, create_inbound_webhook(self.owned(request, obj), by=by, budget=limits)
         )
 
-    @admin.display(description="status", ordering="is_enabled")
+    @admin.display(description=_("status"), ordering="is_enabled")
     def state(self, row: InboundWebhook) -> SafeString:
-        return tag("completed", "enabled") if row.is_enabled else tag("cancelled", "paused")
+        return (
+            tag("completed", gettext("enabled"))
+            if row.is_enabled
+            else tag("cancelled", gettext("paused"))
+        )
 
-    @admin.display(description="path that senders post to")
+    @admin.display(description=_("path that senders post to"))
     def address(self, row: InboundWebhook) -> str:
         return f"/hooks/{row.pk}"
 
-    @admin.display(description="last requests")
+    @admin.display(description=_("last requests"))
     def deliveries_table(self, row: InboundWebhook) -> SafeString | str:
         displayed = [
             (
@@ -133,15 +144,25 @@ class InboundWebhookAdmin(TriggerAdmin):
             )
             for each in row.deliveries.all()[:SHOWN_DELIVERIES]
         ]
-        return rows_table(("came", "id", "bytes", "outcome", "why", "again", "run"), displayed)
+        headings = (
+            gettext("came"),
+            gettext("id"),
+            gettext("bytes"),
+            gettext("outcome"),
+            gettext("why"),
+            gettext("again"),
+            gettext("run"),
+        )
+        return rows_table(headings, displayed)
 
-    @admin.display(description="turned away")
+    @admin.display(description=_("turned away"))
     def refusals_table(self, row: InboundWebhook) -> SafeString | str:
         rows = InboundWebhookRefusal.objects.filter(subject=row.pk)[:SHOWN_REFUSALS]
         displayed = [(each.day, each.reason, each.count) for each in rows]
-        return rows_table(("day", "why", "times"), displayed)
+        headings = (gettext("day"), gettext("why"), gettext("times"))
+        return rows_table(headings, displayed)
 
-    @admin.action(description="Make a new secret", permissions=["change"])
+    @admin.action(description=_("Make a new secret"), permissions=["change"])
     def new_secret(self, request: HttpRequest, queryset: QuerySet[InboundWebhook]) -> None:
         for row in self.chosen(request, queryset):
             try:
@@ -150,9 +171,9 @@ class InboundWebhookAdmin(TriggerAdmin):
                 self.report(request, f"{visible(row.name)}: {error.message}", failed=True)
 
     def _show(self, request: HttpRequest, row: InboundWebhook, secret: str) -> None:
-        self.message_user(
-            request,
-            f"The secret of {visible(row.name)} is {secret} Give it to the sender now: it cannot "
-            "be shown again.",
-            messages.WARNING,
+        text = gettext(
+            "The secret of %(name)s is %(secret)s Give it to the sender now: it cannot be shown "
+            "again."
         )
+        values = {"name": visible(row.name), "secret": secret}
+        self.message_user(request, text % values, messages.WARNING)

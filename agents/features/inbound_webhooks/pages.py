@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import NoReverseMatch, path, reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
@@ -84,7 +86,7 @@ def webhook(request: PersonRequest, hook_id: str) -> HttpResponse:
                 change_inbound_webhook(
                     _typed(request, found), by=request.user, budget=_budget(request)
                 )
-                messages.success(request, "Saved.")
+                messages.success(request, gettext("Saved."))
             case "rotate":
                 typed_secret = request.POST.get("secret", "").strip()
                 secret = rotate_secret(found.pk, by=request.user, secret=typed_secret)
@@ -95,16 +97,17 @@ def webhook(request: PersonRequest, hook_id: str) -> HttpResponse:
                 return render(request, ONE, context)
             case "pause":
                 enable_inbound_webhook(found.pk, False, by=request.user)
-                messages.success(request, "Paused.")
+                messages.success(request, gettext("Paused."))
             case "go_on":
                 enable_inbound_webhook(found.pk, True, by=request.user)
-                messages.success(request, "It takes requests again.")
+                messages.success(request, gettext("It takes requests again."))
             case "delete":
                 delete_inbound_webhook(found.pk, by=request.user)
-                messages.success(request, visible(f"{found.name} was deleted; its runs stay."))
+                text = gettext("%(name)s was deleted; its runs stay.") % {"name": found.name}
+                messages.success(request, visible(text))
                 return redirect("web:webhooks")
             case _:
-                raise InvalidRequest("Submit the form with one of its buttons.")
+                raise InvalidRequest(gettext("Submit the form with one of its buttons."))
     except ServiceError as error:
         context = {**_one(request, rows.get(pk=hook_id)), "problem": error.message}
         if request.POST.get("action") == "save":
@@ -129,7 +132,7 @@ def _budget(request: PersonRequest) -> DayBudget:
     except InvalidOperation:
         dollars = None if not cost else Decimal("NaN")
     if dollars is not None and not (dollars.is_finite() and dollars < 1_000_000):
-        raise InvalidRequest("Write the cost in US dollars, as 2.50.")
+        raise InvalidRequest(gettext("Write the cost in US dollars, as 2.50."))
     return DayBudget(_whole(request.POST.get("max_tokens_a_day", "")), dollars)
 
 
@@ -138,7 +141,7 @@ def _whole(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 16):
-        raise InvalidRequest("Write a whole number.")
+        raise InvalidRequest(gettext("Write a whole number."))
     return int(text)
 
 
@@ -196,4 +199,4 @@ urlpatterns = [
     path("webhooks/<slug:hook_id>/", webhook, name="webhook"),
 ]
 
-NAVIGATION = [NavigationEntry("web:webhooks", "Webhooks", place=MENU, order=400)]
+NAVIGATION = [NavigationEntry("web:webhooks", _("Webhooks"), place=MENU, order=400)]

@@ -14,6 +14,9 @@ from django.urls import path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from agents.doors.admin.journal import person
@@ -40,7 +43,7 @@ class SecretLines(forms.CharField):
 
     def __init__(self) -> None:
         super().__init__(
-            label="Secrets",
+            label=_("Secrets"),
             required=False,
             strip=False,
             max_length=50_000,
@@ -52,7 +55,7 @@ class SecretLines(forms.CharField):
                     "autocomplete": "off",
                 }
             ),
-            help_text=(
+            help_text=_(
                 "One NAME=value in each line: environment variables of the program, or headers of "
                 "the requests, for example Authorization=Bearer …. They are stored encrypted and "
                 "not shown again. New lines replace all of them. Empty: no change. A single - "
@@ -71,7 +74,8 @@ class SecretLines(forms.CharField):
         for number, line in enumerate(text.split("\n"), start=1):
             name, equals, secret = line.partition("=")
             if not equals or not name.strip() or name.strip() in found:
-                raise ValidationError(f"Line {number}: write NAME=value, each name once.")
+                text = gettext("Line %(number)s: write NAME=value, each name once.")
+                raise ValidationError(text % {"number": number})
             found[name.strip()] = secret.strip()
         return found
 
@@ -81,13 +85,17 @@ class McpServerForm(forms.ModelForm):
 
     arguments = JsonText(
         empty=[],
-        help_text=(
-            f"{McpServer._meta.get_field('arguments').help_text} {PLACEHOLDER} is replaced by the "
-            "path of its persistent directory."
+        label=_("Arguments"),
+        help_text=format_lazy(
+            _("{arguments} {placeholder} is replaced by the path of its persistent directory."),
+            arguments=McpServer._meta.get_field("arguments").help_text,
+            placeholder=PLACEHOLDER,
         ),
     )
     allowed_hosts = JsonText(
-        empty=[], help_text=McpServer._meta.get_field("allowed_hosts").help_text
+        empty=[],
+        label=_("Allowed hosts"),
+        help_text=McpServer._meta.get_field("allowed_hosts").help_text,
     )
     new_secrets = SecretLines()
 
@@ -136,9 +144,9 @@ class McpServerAdmin(TypedFieldAdmin):
     show_full_result_count = False
     fieldsets = [
         (None, {"fields": ["slug", "description", "enabled", "transport", "call_seconds"]}),
-        ("Tools", {"fields": ["state", "tools_of_server", "last_problem"]}),
+        (_("Tools"), {"fields": ["state", "tools_of_server", "last_problem"]}),
         (
-            "A program in the sandbox",
+            _("A program in the sandbox"),
             {
                 "fields": [
                     *("command", "arguments", "toolbox", "network", "allowed_hosts"),
@@ -146,10 +154,10 @@ class McpServerAdmin(TypedFieldAdmin):
                 ]
             },
         ),
-        ("Streamable HTTP", {"fields": ["url"]}),
-        ("Secrets", {"fields": ["new_secrets", "stored_secrets"]}),
+        (_("Streamable HTTP"), {"fields": ["url"]}),
+        (_("Secrets"), {"fields": ["new_secrets", "stored_secrets"]}),
         (
-            "Record",
+            _("Record"),
             {
                 "fields": [
                     *("used_by", "checked_at", "pinned_at", "pinned_by", "created_by"),
@@ -193,9 +201,11 @@ class McpServerAdmin(TypedFieldAdmin):
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Report servers with agents, which cannot be deleted, before the deletion."""
+        text = gettext(
+            "%(server)s is a server of %(agents)s. Take it from them first, or clear its “enabled”."
+        )
         kept = [
-            f"{server.slug} is a server of {', '.join(users)}. Take it from them first, or clear "
-            "its “enabled”."
+            text % {"server": server.slug, "agents": ", ".join(users)}
             for server in objs
             if (users := _users(server))
         ]
@@ -220,30 +230,32 @@ class McpServerAdmin(TypedFieldAdmin):
             *super().get_urls(),
         ]
 
-    @admin.display(description="status")
+    @admin.display(description=_("status"))
     def state(self, server: McpServer) -> str:
         return status_of(server)
 
-    @admin.display(description="tools")
+    @admin.display(description=_("tools"))
     def tools_of_server(self, server: McpServer) -> SafeString | str:
         """Return a link to the page for fetching, comparing and accepting tools."""
         if server._state.adding:
-            return "once it is saved"
+            return gettext("once it is saved")
         url = reverse("admin:vel_mcp_client_mcpserver_tools", args=[server.pk])
-        what = f"{len(server.tools)} accepted: look at them" if server.tools else "fetch and accept"
+        what = gettext("fetch and accept")
+        if server.tools:
+            what = gettext("%(count)s accepted: look at them") % {"count": len(server.tools)}
         return format_html('<a href="{}">{}</a>', url, what)
 
-    @admin.display(description="stored secrets")
+    @admin.display(description=_("stored secrets"))
     def stored_secrets(self, server: McpServer) -> str:
-        return ", ".join(server.secret_names) or "none"
+        return ", ".join(server.secret_names) or gettext("none")
 
-    @admin.display(description="problem")
+    @admin.display(description=_("problem"))
     def last_problem(self, server: McpServer) -> str:
         return visible(server.problem) or "-"
 
-    @admin.display(description="agents")
+    @admin.display(description=_("agents"))
     def used_by(self, server: McpServer) -> str:
-        return ", ".join(map(visible, _users(server))) or "none"
+        return ", ".join(map(visible, _users(server))) or gettext("none")
 
 
 def _users(server: McpServer) -> list[str]:

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from agents.doors.admin.journal import person
 from agents.doors.admin.strict_pages import STYLES, strict
@@ -72,7 +73,8 @@ def accept_page(page: ModelAdmin, request: HttpRequest, object_id: str) -> HttpR
         server.refresh_from_db()
         return _page(page, request, server, 409, problem=visible(error.message))
     page.log_change(request, server, f"Accepted {len(effects)} tools.")
-    page.message_user(request, f"Accepted tools of {server.slug}, and no others: {len(effects)}.")
+    text = gettext("Accepted tools of %(server)s, and no others: %(count)s.")
+    page.message_user(request, text % {"server": server.slug, "count": len(effects)})
     return HttpResponseRedirect(_url(server))
 
 
@@ -103,7 +105,7 @@ def _page(
         **page.admin_site.each_context(request),
         "opts": page.opts,
         "media": STYLES,
-        "title": f"Tools of {server.slug}",
+        "title": gettext("Tools of %(server)s") % {"server": server.slug},
         "server": server,
         "tools": tools,
         "refused": [(visible(name), visible(why)) for name, why in server.found_refused],

@@ -8,6 +8,8 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.json_input import JsonText
 from agents.doors.agent_form.listed import listed
@@ -15,7 +17,11 @@ from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.queries import assigned, status_of
 from agents.hidden_text import visible
 
-MODES = {"none": "None", "all": "All accepted tools", "some": "Only the chosen tools"}
+MODES = {
+    "none": _("None"),
+    "all": _("All accepted tools"),
+    "some": _("Only the chosen tools"),
+}
 
 
 @dataclass(frozen=True)
@@ -77,13 +83,13 @@ def _shown(
     return ShownServer(
         slug=slug,
         about=visible(row.description) if row is not None else "",
-        status=status_of(row) if row is not None else "there is no such server",
-        modes=[(key, label, key == mode) for key, label in MODES.items()],
+        status=status_of(row) if row is not None else gettext("there is no such server"),
+        modes=[(key, str(label), key == mode) for key, label in MODES.items()],
         tools=[
             (
                 name,
                 visible(name),
-                visible(accepted.get(name, {}).get("description", "not accepted")),
+                visible(accepted.get(name, {}).get("description", gettext("not accepted"))),
                 accepted.get(name, {}).get("effect", ""),
                 name in (wanted or ()),
             )

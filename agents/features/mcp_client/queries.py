@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from django.contrib.auth.models import PermissionsMixin
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 
 from agents.features.mcp_client.models import McpServer
 from agents.features.mcp_client.protocol.definitions import offered_name
@@ -80,12 +81,14 @@ def _difference(
 def status_of(row: McpServer) -> str:
     """Return the status in a few words, for lists."""
     if not row.enabled:
-        return "off"
+        return gettext("off")
     if row.problem:
-        return "not reached"
+        return gettext("not reached")
     if row.found is not None and any(each.change != "same" for each in differences(row)):
-        return "to be accepted" if row.tools else "new: to be accepted"
-    return f"{len(row.tools)} tools" if row.tools else "no tools fetched yet"
+        return gettext("to be accepted") if row.tools else gettext("new: to be accepted")
+    if not row.tools:
+        return gettext("no tools fetched yet")
+    return gettext("%(count)s tools") % {"count": len(row.tools)}
 
 
 def assigned(entries: object) -> Iterator[tuple[str, tuple[str, ...] | None]]:

@@ -12,6 +12,8 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import SealedAdmin, tag
 from agents.features.notifications.actions import (
@@ -72,7 +74,7 @@ class NotificationTargetAdmin(admin.ModelAdmin):
     actions = ["send_test_message", "make_new_secret"]
     show_full_result_count = False
 
-    @admin.display(description="address", ordering="address")
+    @admin.display(description=_("address"), ordering="address")
     def shown_address(self, target: NotificationTarget) -> str:
         return visible(target.address)
 
@@ -95,22 +97,21 @@ class NotificationTargetAdmin(admin.ModelAdmin):
 
     def _show(self, request: HttpRequest, target: NotificationTarget, secret: str | None) -> None:
         if secret is not None:
-            self.message_user(
-                request,
-                f"The secret of {visible(target.address)} is {secret} Give it to the receiver "
-                "now: it cannot be shown again.",
-                messages.WARNING,
+            text = gettext(
+                "The secret of %(address)s is %(secret)s Give it to the receiver now: it cannot be "
+                "shown again."
             )
+            values = {"address": visible(target.address), "secret": secret}
+            self.message_user(request, text % values, messages.WARNING)
 
-    @admin.action(description="Send a test message", permissions=["change"])
+    @admin.action(description=_("Send a test message"), permissions=["change"])
     def send_test_message(
         self, request: HttpRequest, queryset: QuerySet[NotificationTarget]
     ) -> None:
         targets = list(queryset[: TESTS_AT_ONCE + 1])
         if len(targets) > TESTS_AT_ONCE:
-            self.message_user(
-                request, f"Select {TESTS_AT_ONCE} targets at most.", level=messages.ERROR
-            )
+            text = gettext("Select %(most)s targets at most.") % {"most": TESTS_AT_ONCE}
+            self.message_user(request, text, level=messages.ERROR)
             return
         for target in targets:
             label = visible(target.address)
@@ -119,9 +120,10 @@ class NotificationTargetAdmin(admin.ModelAdmin):
             except (DeliveryFailed, ServiceError) as error:
                 self.message_user(request, f"{label}: {visible(str(error))}.", messages.ERROR)
             else:
-                self.message_user(request, f"{label}: the test message has arrived.")
+                text = gettext("%(address)s: the test message has arrived.")
+                self.message_user(request, text % {"address": label})
 
-    @admin.action(description="Make a new secret", permissions=["change"])
+    @admin.action(description=_("Make a new secret"), permissions=["change"])
     def make_new_secret(self, request: HttpRequest, queryset: QuerySet[NotificationTarget]) -> None:
         for target in queryset:
             try:
@@ -165,18 +167,18 @@ class NotificationAdmin(SealedAdmin):
     list_filter = ["status", "target", "created_at"]
     list_select_related = ["target"]
     search_fields = ["^id", "^subject_id"]
-    search_help_text = "The first characters of the id of a message or of its subject."
+    search_help_text = _("The first characters of the id of a message or of its subject.")
     ordering = ["-id"]
     actions = ["try_again"]
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("vel_notifications.change_notification"))
 
-    @admin.display(description="status", ordering="status")
+    @admin.display(description=_("status"), ordering="status")
     def state(self, row: Notification) -> SafeString:
         return tag(_COLOURS[row.status], row.get_status_display())
 
-    @admin.display(description="tells of", ordering="subject_id")
+    @admin.display(description=_("tells of"), ordering="subject_id")
     def about(self, row: Notification) -> SafeString | str:
         kind = kind_of(row.type)
         if kind is None or not kind.model:
@@ -188,11 +190,11 @@ class NotificationAdmin(SealedAdmin):
             return visible(row.subject_id)
         return format_html('<a href="{}">{}</a>', url, visible(row.subject_id))
 
-    @admin.display(description="error")
+    @admin.display(description=_("error"))
     def problem(self, row: Notification) -> str:
         return visible(row.error)
 
-    @admin.action(description="Try the selected messages again", permissions=["retry"])
+    @admin.action(description=_("Try the selected messages again"), permissions=["retry"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[Notification]) -> None:
         for row in self.chosen(request, queryset):
             try:
@@ -201,4 +203,4 @@ class NotificationAdmin(SealedAdmin):
                 self.report(request, f"{row.pk}: {error}", failed=True)
                 continue
             self.log_change(request, row, "To be tried again.")
-            self.report(request, f"{row.pk}: a worker tries it again.")
+            self.report(request, gettext("%(id)s: a worker tries it again.") % {"id": row.pk})

@@ -6,8 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from django.utils.formats import number_format
+from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.numbers import span
 from agents.features.operator_console.numbers import ALL, Numbers, Period
@@ -16,7 +20,7 @@ from agents.hidden_text import visible
 WIDTH, HEIGHT = 640, 120
 MOST_SERIES = 5
 """The groups with their own colour; the others are added up."""
-OTHERS = "others"
+OTHERS = _("others")
 
 Value = Callable[[Numbers], float | None]
 
@@ -30,7 +34,7 @@ class Measure:
     """
 
     key: str
-    title: str
+    title: str | Promise
     value: Value
     text: Callable[[float], str]
     is_stacked: bool = True
@@ -42,7 +46,7 @@ class Chart:
     """A chart with the same numbers as a table: a row for each day, latest first."""
 
     key: str
-    title: str
+    title: str | Promise
     total: str
     svg: SafeString
     heads: list[str]
@@ -59,12 +63,12 @@ class Series:
 
 
 def _count(value: float) -> str:
-    return f"{value:,.0f}"
+    return number_format(round(value), force_grouping=True)
 
 
 def _cost(value: float) -> str:
     decimals = 2 if not value or value >= 1_000_000 else 4
-    return f"${value / 1_000_000:,.{decimals}f}"
+    return f"${number_format(round(value / 1_000_000, decimals), decimals, force_grouping=True)}"
 
 
 def time_text(seconds: float) -> str:
@@ -72,33 +76,33 @@ def time_text(seconds: float) -> str:
 
 
 MEASURES = (
-    Measure("cost", "Cost", lambda found: found.microusd, _cost),
-    Measure("tokens", "Tokens", lambda found: found.tokens, _count),
-    Measure("runs", "Runs", lambda found: found.runs, _count),
-    Measure("failed", "Failed runs", lambda found: found.failed_runs, _count),
-    Measure("calls", "Tool calls", lambda found: found.tool_calls, _count, of_tools=True),
+    Measure("cost", _("Cost"), lambda found: found.microusd, _cost),
+    Measure("tokens", _("Tokens"), lambda found: found.tokens, _count),
+    Measure("runs", _("Runs"), lambda found: found.runs, _count),
+    Measure("failed", _("Failed runs"), lambda found: found.failed_runs, _count),
+    Measure("calls", _("Tool calls"), lambda found: found.tool_calls, _count, of_tools=True),
     Measure(
         "failed-calls",
-        "Failed tool calls",
+        _("Failed tool calls"),
         lambda found: found.failed_tool_calls,
         _count,
         of_tools=True,
     ),
     Measure(
         "approval",
-        "Mean wait for a decision",
+        _("Mean wait for a decision"),
         lambda found: found.mean_approval_seconds,
         time_text,
         is_stacked=False,
     ),
     Measure(
         "queue",
-        "Mean wait in the queue",
+        _("Mean wait in the queue"),
         lambda found: found.mean_queue_seconds,
         time_text,
         is_stacked=False,
     ),
-    Measure("work", "Time of workers", lambda found: found.worker_seconds, time_text),
+    Measure("work", _("Time of workers"), lambda found: found.worker_seconds, time_text),
 )
 
 
@@ -106,11 +110,11 @@ def series_of(period: Period) -> list[Series]:
     """Return the groups with a colour, highest first, and one series for all others."""
     names = [name for name, _ in period.groups if name != ALL or period.by != "tool"]
     found = [
-        Series(visible(name) or "(none)", number, frozenset((name,)))
+        Series(visible(name) or gettext("(none)"), number, frozenset((name,)))
         for number, name in enumerate(names[:MOST_SERIES])
     ]
     if len(names) > MOST_SERIES:
-        found.append(Series(OTHERS, MOST_SERIES, frozenset(names[MOST_SERIES:])))
+        found.append(Series(str(OTHERS), MOST_SERIES, frozenset(names[MOST_SERIES:])))
     return found
 
 
@@ -140,7 +144,7 @@ def _chart(
             for each in series
         ]
     else:
-        shown = [("all", 0, [measure.value(whole[day]) for day in period.days])]
+        shown = [(gettext("all"), 0, [measure.value(whole[day]) for day in period.days])]
     total = measure.value(period.total)
     rows = [
         (
@@ -167,7 +171,7 @@ def _at(sums: dict[tuple[date, int], Numbers], day: date, series: Series) -> Num
 
 
 def stacked(
-    title: str,
+    title: str | Promise,
     days: list[date],
     series: list[tuple[str, int, list[float | None]]],
     text: Callable[[float], str],
@@ -200,10 +204,10 @@ def stacked(
             )
     return format_html(
         '<svg class="console-chart" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img"'
-        ' aria-label="{} by day. The numbers are in the table below.">{}</svg>',
+        ' aria-label="{}">{}</svg>',
         WIDTH,
         HEIGHT,
-        title,
+        gettext("%(title)s by day. The numbers are in the table below.") % {"title": title},
         format_html_join(
             "",
             '<rect class="series-{}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>',

@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import path
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from agents.doors.admin.numbers import span
@@ -22,10 +23,10 @@ from agents.selectors.visible import VIEW_ALL
 NAVIGATION = [
     NavigationEntry(
         "web:console",
-        "Console",
+        _("Console"),
         order=550,
         key="o",
-        help="console: cost, failures and waits of all users",
+        help=_("console: cost, failures and waits of all users"),
         permission=VIEW_ALL,
     )
 ]

@@ -22,6 +22,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from agents.features.operator_console.numbers import readable_requests, runs_since
 from agents.models import ApprovalRequest, Run, RunEvent
@@ -36,11 +37,11 @@ LATE_SECONDS = 60.0
 """A worker claims a queued or due run much faster."""
 
 CAUSES = {
-    "driver_lost": "Its worker is gone, and no other worker has taken it over",
-    "driver_died": "Its workers died repeatedly",
-    "not_taken": "No worker has taken it from the queue",
-    "overdue": "It is due to continue, and no worker has taken it",
-    "quiet": "It runs without an event for more than 15 minutes",
+    "driver_lost": _("Its worker is gone, and no other worker has taken it over"),
+    "driver_died": _("Its workers died repeatedly"),
+    "not_taken": _("No worker has taken it from the queue"),
+    "overdue": _("It is due to continue, and no worker has taken it"),
+    "quiet": _("It runs without an event for more than 15 minutes"),
 }
 
 
@@ -66,7 +67,7 @@ class OpenRun:
 
     @property
     def cause_text(self) -> str:
-        return CAUSES.get(self.cause, "")
+        return str(CAUSES.get(self.cause, ""))
 
 
 def failures(person: Person, first: date, zone: ZoneInfo) -> list[Failure]:

@@ -7,6 +7,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
@@ -24,7 +26,9 @@ from agents.features.provider_keys.queries import key_states
 from agents.services.errors import InvalidRequest, ServiceError
 
 NAVIGATION = [
-    NavigationEntry("web:provider-keys", "Provider keys", place=MENU, order=300, permission=MANAGE)
+    NavigationEntry(
+        "web:provider-keys", _("Provider keys"), place=MENU, order=300, permission=MANAGE
+    )
 ]
 
 
@@ -43,15 +47,17 @@ def provider_keys(request: PersonRequest) -> HttpResponse:
         match request.POST.get("action", ""):
             case "set":
                 set_key(provider, request.POST.get("key", "")[: LONGEST + 1], by=request.user)
-                messages.success(request, f"The key of {provider} is stored.")
+                text = gettext("The key of %(provider)s is stored.")
+                messages.success(request, text % {"provider": provider})
             case "remove":
                 remove_key(provider, by=request.user)
-                messages.success(request, f"The stored key of {provider} is removed.")
+                text = gettext("The stored key of %(provider)s is removed.")
+                messages.success(request, text % {"provider": provider})
             case "test":
                 found = test_key(provider, by=request.user)
                 (messages.success if found.works else messages.error)(request, found.text)
             case _:
-                raise InvalidRequest("Submit the form with one of its buttons.")
+                raise InvalidRequest(gettext("Submit the form with one of its buttons."))
     except ServiceError as error:
         text = error.message.removeprefix("key: ")
         return _page(request, provider, text, status=error.http_status)

@@ -8,6 +8,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import person, tag
 from agents.doors.admin.trigger_text import rows_table, run_link
@@ -74,25 +76,34 @@ class ScheduleAdmin(TriggerAdmin):
     def save_model(self, request: HttpRequest, obj: Schedule, form: Any, change: bool) -> None:
         save_schedule(obj if change else self.owned(request, obj), by=person(request))
 
-    @admin.display(description="when")
+    @admin.display(description=_("when"))
     def when(self, row: Schedule) -> str:
         return row.when
 
-    @admin.display(description="status", ordering="is_enabled")
+    @admin.display(description=_("status"), ordering="is_enabled")
     def state(self, row: Schedule) -> SafeString:
         if not row.is_enabled:
-            return tag("cancelled", "paused")
-        return tag("completed", "enabled") if row.due_at else tag("expired", "over")
+            return tag("cancelled", gettext("paused"))
+        if row.due_at:
+            return tag("completed", gettext("enabled"))
+        return tag("expired", gettext("over"))
 
-    @admin.display(description="its last times")
+    @admin.display(description=_("its last times"))
     def firings_table(self, row: Schedule) -> SafeString | str:
         displayed = [
             (f.due_at.isoformat(), f.get_outcome_display(), f.detail, f.missed, run_link(f.run_id))
             for f in row.firings.all()[:SHOWN_FIRINGS]
         ]
-        return rows_table(("due", "outcome", "why", "missed before", "run"), displayed)
+        headings = (
+            gettext("due"),
+            gettext("outcome"),
+            gettext("why"),
+            gettext("missed before"),
+            gettext("run"),
+        )
+        return rows_table(headings, displayed)
 
-    @admin.action(description="Start a run now", permissions=["change"])
+    @admin.action(description=_("Start a run now"), permissions=["change"])
     def run_now(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> None:
         for row in self.chosen(request, queryset):
             try:
@@ -100,4 +111,5 @@ class ScheduleAdmin(TriggerAdmin):
             except ServiceError as error:
                 self.report(request, f"{visible(row.name)}: {error.message}", failed=True)
                 continue
-            self.report(request, f"{visible(row.name)}: run {run.pk} was started.")
+            text = gettext("%(name)s: run %(run)s was started.")
+            self.report(request, text % {"name": visible(row.name), "run": run.pk})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 from django.db.models.signals import pre_delete
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Run, Trigger, forget_trigger
@@ -76,7 +77,8 @@ class Schedule(Trigger):
         hours, minutes = divmod(minutes, 60)
         days, hours = divmod(hours, 24)
         parts = ((days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s"))
-        return "every " + " ".join(f"{count} {unit}" for count, unit in parts if count)
+        interval = " ".join(f"{count} {unit}" for count, unit in parts if count)
+        return gettext("every %(interval)s") % {"interval": interval}
 
 
 pre_delete.connect(forget_trigger, sender=Schedule)

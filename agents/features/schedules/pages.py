@@ -11,6 +11,8 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from agents.disk_space import is_short, shortage
@@ -54,7 +56,8 @@ def schedules(request: PersonRequest) -> HttpResponse:
     except ServiceError as error:
         context = {**_list(request), "problem": error.message, "typed": request.POST}
         return render(request, "vel_schedules/schedules.html", context, status=error.http_status)
-    messages.success(request, visible(f"{result.name} is scheduled."))
+    text = gettext("%(name)s is scheduled.") % {"name": result.name}
+    messages.success(request, visible(text))
     return redirect("web:schedule", schedule_id=result.pk)
 
 
@@ -83,21 +86,22 @@ def _act(request: PersonRequest, found: Schedule) -> HttpResponse:
     match request.POST.get("action"):
         case "save":
             save_schedule(_typed(request, found), by=user)
-            messages.success(request, "Saved.")
+            messages.success(request, gettext("Saved."))
         case "run":
             return redirect("web:run", run_id=fire_now(found.pk, by=user).pk)
         case "pause":
             enable_schedule(found.pk, False, by=user)
-            messages.success(request, "Paused.")
+            messages.success(request, gettext("Paused."))
         case "go_on":
             enable_schedule(found.pk, True, by=user)
-            messages.success(request, "Resumed.")
+            messages.success(request, gettext("Resumed."))
         case "delete":
             delete_schedule(found.pk, by=user)
-            messages.success(request, visible(f"{found.name} was deleted; its runs stay."))
+            text = gettext("%(name)s was deleted; its runs stay.") % {"name": found.name}
+            messages.success(request, visible(text))
             return redirect("web:schedules")
         case _:
-            raise InvalidRequest("Submit the form with one of its buttons.")
+            raise InvalidRequest(gettext("Submit the form with one of its buttons."))
     return redirect("web:schedule", schedule_id=found.pk)
 
 
@@ -122,7 +126,7 @@ def _minutes(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 9):
-        raise InvalidRequest("Write the minutes as a whole number.")
+        raise InvalidRequest(gettext("Write the minutes as a whole number."))
     return int(text)
 
 
@@ -138,11 +142,11 @@ def _moment(text: str) -> datetime | None:
     except ValueError:
         found = None
     if found is None:
-        raise InvalidRequest("Write the end as a date and a time.")
+        raise InvalidRequest(gettext("Write the end as a date and a time."))
     try:
         return found.astimezone(UTC) if found.tzinfo is not None else found.replace(tzinfo=UTC)
     except OverflowError:
-        raise InvalidRequest("Write the end as a date and a time.") from None
+        raise InvalidRequest(gettext("Write the end as a date and a time.")) from None
 
 
 def _list(request: PersonRequest) -> dict[str, Any]:
@@ -205,4 +209,4 @@ urlpatterns = [
     path("schedules/<slug:schedule_id>/", schedule, name="schedule"),
 ]
 
-NAVIGATION = [NavigationEntry("web:schedules", "Schedules", place=MENU, order=300)]
+NAVIGATION = [NavigationEntry("web:schedules", _("Schedules"), place=MENU, order=300)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_variables
 
 from agents.doors.web.pages import PersonRequest
@@ -23,11 +24,11 @@ class SlackCard(ConnectionCard):
     main_field = "token"
     fields: ClassVar[Mapping[str, forms.Field]] = {
         "token": forms.CharField(
-            label="Slack bot token",
+            label=_("Slack bot token"),
             required=False,
             max_length=1000,
             widget=forms.PasswordInput(attrs={"autocomplete": "off", "size": 60}),
-            help_text="It replaces the shared token that is stored.",
+            help_text=_("It replaces the shared token that is stored."),
         )
     }
 

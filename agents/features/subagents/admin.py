@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.own_rows import OwnRowsFormSet, OwnRowsInline
 from agents.doors.agent_form.checks import at_its_field
@@ -21,11 +23,15 @@ class SubagentForm(forms.ModelForm):
 
     tools = LinesField(
         is_optional=True,
-        help_text="One name on each line. Empty: the tools of the agent. []: no tools.",
+        label=_("Tools"),
+        help_text=_("One name on each line. Empty: the tools of the agent. []: no tools."),
     )
     skills = LinesField(
-        help_text="One name on each line: its only skills, loaded from the start. Empty: the "
-        "skills of the agent."
+        label=_("Skills"),
+        help_text=_(
+            "One name on each line: its only skills, loaded from the start. Empty: the skills of "
+            "the agent."
+        ),
     )
 
     class Meta:
@@ -56,7 +62,9 @@ class SubagentForm(forms.ModelForm):
     def clean_skills(self) -> list[str]:
         skills = self.cleaned_data["skills"]
         if not isinstance(skills, list) or not all(isinstance(name, str) for name in skills):
-            raise ValidationError('Expected a list of names of skills, for example ["data-query"].')
+            raise ValidationError(
+                gettext('Expected a list of names of skills, for example ["data-query"].')
+            )
         return skills
 
     def _post_clean(self) -> None:

@@ -9,6 +9,9 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
 from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from agents.doors.web.pages import PersonRequest, page
@@ -19,12 +22,12 @@ from agents.selectors.visible import watchable_runs_for
 
 RUN_PANELS = [RunPanel(template="vel_traces/run_panel.html")]
 LEGEND = {
-    "model": "Models",
-    "tool": "Tools",
-    "wait": "Waiting",
-    "queue": "Queue",
+    "model": _("Models"),
+    "tool": _("Tools"),
+    "wait": _("Waiting"),
+    "queue": _("Queue"),
 }
-WAITS = {"approval": "waiting for a decision", "children": "waiting for subagents"}
+WAITS = {"approval": _("waiting for a decision"), "children": _("waiting for subagents")}
 LEAST_WIDTH = 0.4
 """The width of the shortest bar, in percent."""
 
@@ -89,7 +92,7 @@ def written(length: timedelta) -> str:
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
-        return f"{seconds:.1f} s"
+        return f"{number_format(round(seconds, 1), 1)} s"
     if seconds < 3600:
         return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
     return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
@@ -115,10 +118,10 @@ def _bar(row: Row, found: Trace, now: datetime) -> Bar:
 
 def _label(span: Span) -> str:
     if span.kind == "queue":
-        return "waiting for a worker"
+        return gettext("waiting for a worker")
     if span.kind == "wait":
-        return WAITS.get(span.name, f"waiting: {span.name}")
-    return span.name or "model"
+        return str(WAITS.get(span.name, gettext("waiting: %(name)s") % {"name": span.name}))
+    return span.name or gettext("model")
 
 
 urlpatterns = [path("runs/<slug:run_id>/trace/", trace, name="run-trace")]

@@ -166,7 +166,8 @@ def test_some_refusals_do_not_keep_the_others_and_are_counted():
         done.append(agent.slug)
         return "activated"
 
-    bulk = Bulk("activate_selected", "Activate", "activated")
+    failed = "%(failed)s of %(count)s could not be activated: %(problems)s"
+    bulk = Bulk("activate_selected", "Activate %(count)s %(rows)s", failed)
     page = admin.site._registry[Agent]
     carry_out(
         page, request, Agent.objects.order_by("created_at"), bulk, do, lambda agent: agent.slug

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from django.utils.translation import override
 
 from agents.models import Run
 from agents.templatetags.times import ago, in_words
@@ -30,6 +31,19 @@ def test_an_age_has_the_words_of_the_script(age: timedelta, words: str) -> None:
     script = (ROOT / "agents/static/agents/web/clock.js").read_text()
     assert "just now" in script
     assert "${Math.floor(seconds / HOURS)} h ${Math.floor((seconds % HOURS) / 60)} min" in script
+
+
+@pytest.mark.parametrize(
+    ("age", "words"),
+    [
+        (timedelta(seconds=59), "gerade eben"),
+        (timedelta(minutes=1), "vor 1 min"),
+        (timedelta(days=2), "vor 2 Tagen"),
+    ],
+)
+def test_an_age_is_german_on_a_german_page(age: timedelta, words: str) -> None:
+    with override("de"):
+        assert in_words(age) == words
 
 
 def test_a_missing_time_is_an_empty_text() -> None:

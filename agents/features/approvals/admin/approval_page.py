@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from agents.doors.admin.numbers import span
 from agents.doors.admin.text import ShownText, decided_input, shown, typed
@@ -62,23 +63,26 @@ def shown_request(approval: ApprovalRequest) -> dict[str, Any]:
 def trail(approval: ApprovalRequest) -> list[TrailEntry]:
     """Return the history of a request, oldest first."""
     entries = [
-        TrailEntry(approval.created_at, f"asked in a run of {visible(str(approval.run.owner))}")
+        TrailEntry(
+            approval.created_at,
+            gettext("asked in a run of %(owner)s") % {"owner": visible(str(approval.run.owner))},
+        )
     ]
     if approval.first_approved_at is not None:
         by = _name(approval.first_approver)
-        entries.append(TrailEntry(approval.first_approved_at, "approved first", by))
+        entries.append(TrailEntry(approval.first_approved_at, gettext("approved first"), by))
     if approval.status == ApprovalStatus.DECIDED:
         reason = shown(approval.reason) if approval.reason else None
-        outcome = Decision(approval.decision).label
+        outcome = str(Decision(approval.decision).label)
         entries.append(TrailEntry(approval.decided_at, outcome, _name(approval.decided_by), reason))
     elif approval.status == ApprovalStatus.EXPIRED:
-        entries.append(TrailEntry(approval.expires_at, "expired without a decision"))
+        entries.append(TrailEntry(approval.expires_at, gettext("expired without a decision")))
     elif approval.status == ApprovalStatus.CANCELLED:
-        entries.append(TrailEntry(approval.run.ended_at, "withdrawn: the run has ended"))
+        entries.append(TrailEntry(approval.run.ended_at, gettext("withdrawn: the run has ended")))
     elif approval.status == ApprovalStatus.SUPERSEDED:
         later = ApprovalRequest.objects.filter(tool_call=approval.tool_call, id__gt=approval.pk)
         at = later.order_by("id").values_list("created_at", flat=True).first()
-        entries.append(TrailEntry(at, "replaced by a new request: it has changed"))
+        entries.append(TrailEntry(at, gettext("replaced by a new request: it has changed")))
     return entries
 
 
@@ -118,7 +122,9 @@ def expires(approval: ApprovalRequest) -> str:
     if approval.expires_at is None or approval.status != ApprovalStatus.PENDING:
         return ""
     left = approval.expires_at - timezone.now()
-    return f"in {span(left)}" if left.total_seconds() > 0 else "now"
+    if left.total_seconds() <= 0:
+        return gettext("now")
+    return gettext("in %(length)s") % {"length": span(left)}
 
 
 def approvals(approval: ApprovalRequest) -> str:
@@ -127,11 +133,11 @@ def approvals(approval: ApprovalRequest) -> str:
         count = approval.approvals_needed
     else:
         count = int(approval.first_approved_at is not None)
-    return f"{count} of {approval.approvals_needed}"
+    return gettext("%(count)s of %(all)s") % {"count": count, "all": approval.approvals_needed}
 
 
 def _name(person: object) -> str:
-    return "a removed user" if person is None else visible(str(person))
+    return gettext("a removed user") if person is None else visible(str(person))
 
 
 def _sources(sources: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

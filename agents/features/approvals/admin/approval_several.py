@@ -7,6 +7,8 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import JournalAdmin, person
 from agents.features.approvals.admin import approval_page
@@ -22,7 +24,11 @@ from agents.states import Decision
 SEVERAL_AT_ONCE = 100
 """Maximum number of requests on one page."""
 
-_TOO_LONG = "Too long for this page. Decide it on its own page."
+_TITLES = {
+    Decision.APPROVE: _("Approve these requests?"),
+    Decision.REJECT: _("Reject these requests?"),
+}
+_TOO_LONG = _("Too long for this page. Decide it on its own page.")
 
 
 class DecideSeveral(JournalAdmin):
@@ -38,13 +44,13 @@ class DecideSeveral(JournalAdmin):
         """Decide one request and add a message with the result. Return whether it was refused."""
         raise NotImplementedError
 
-    @admin.action(description="Approve the selected requests…", permissions=["decide"])
+    @admin.action(description=_("Approve the selected requests…"), permissions=["decide"])
     def approve_selected(
         self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
     ) -> HttpResponse | None:
         return self._decide_several(request, queryset, Decision.APPROVE)
 
-    @admin.action(description="Reject the selected requests…", permissions=["decide"])
+    @admin.action(description=_("Reject the selected requests…"), permissions=["decide"])
     def reject_selected(
         self, request: HttpRequest, queryset: QuerySet[ApprovalRequest]
     ) -> HttpResponse | None:
@@ -64,14 +70,15 @@ class DecideSeveral(JournalAdmin):
         ids = self.chosen(request, queryset).values("pk")
         several = list(with_rows().filter(pk__in=ids)[: SEVERAL_AT_ONCE + 1])
         if len(several) > SEVERAL_AT_ONCE:
-            self.report(request, f"Select {SEVERAL_AT_ONCE} requests at most.", failed=True)
+            text = gettext("Select %(most)s requests at most.") % {"most": SEVERAL_AT_ONCE}
+            self.report(request, text, failed=True)
             return None
         open_ones, left_out = self._sorted_out(request, several, decision)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "media": self.media,
-            "title": f"{decision.label.capitalize()} these requests?",
+            "title": str(_TITLES[decision]),
             "is_rejection": decision == Decision.REJECT,
             "action": f"{decision}_selected",
             "decision": decision,
@@ -91,8 +98,8 @@ class DecideSeveral(JournalAdmin):
         for request_id in ids:
             approval = rows.get(request_id)
             if approval is None or not self.may_decide(request, approval):
-                label = f"Request {visible(request_id)}"
-                self.report(request, f"{label}: not decided. It is not for you.", failed=True)
+                text = gettext("Request %(id)s: not decided. It is not for you.")
+                self.report(request, text % {"id": visible(request_id)}, failed=True)
                 continue
             digest = request.POST.get(f"digest_{request_id}", "")
             self.decide_one(request, request_id, DecisionRequest(decision, digest, reason=reason))
@@ -106,19 +113,20 @@ class DecideSeveral(JournalAdmin):
         left = CHARACTERS
         for approval in several:
             if not self.may_decide(request, approval):
-                left_out.append((approval, "It is not for you to decide here."))
+                left_out.append((approval, gettext("It is not for you to decide here.")))
                 continue
             answers = pending_responses(approval, person(request))
             if decision in answers.offered:
                 size = size_of(approval.input, CHARACTERS)
                 if size > left:
-                    left_out.append((approval, _TOO_LONG))
+                    left_out.append((approval, str(_TOO_LONG)))
                     continue
                 open_ones.append(approval)
                 left -= size
                 continue
             refused = (reason for reason, which in answers.refused.items() if decision in which)
-            reason = answers.closed or next(refused, f"One cannot {decision.label} it.")
+            one_cannot = gettext("One cannot %(decide)s it.") % {"decide": decision.label}
+            reason = answers.closed or next(refused, one_cannot)
             left_out.append((approval, reason))
         return open_ones, left_out
 

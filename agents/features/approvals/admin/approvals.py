@@ -16,8 +16,10 @@ from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
-from agents.doors.admin.journal import person, tag
+from agents.doors.admin.journal import in_english, person, tag
 from agents.doors.admin.json_input import parse_json
 from agents.features.approvals.admin import approval_page
 from agents.features.approvals.admin.approval_several import DecideSeveral, with_rows
@@ -44,7 +46,7 @@ from agents.states import ApprovalStatus, Decision, IllegalTransition
 class AgentFilter(admin.SimpleListFilter):
     """A filter by agent. It lists only agents with requests that the user can see."""
 
-    title = "agent"
+    title = _("agent")
     parameter_name = "agent"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -62,16 +64,16 @@ class AgentFilter(admin.SimpleListFilter):
 class ExpiryFilter(admin.SimpleListFilter):
     """A filter of pending requests by expiry."""
 
-    title = "expiring"
+    title = _("expiring")
     parameter_name = "expiring"
     _WITHIN = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [
-            ("hour", "within an hour"),
-            ("day", "within a day"),
-            ("ever", "at some time"),
-            ("never", "never"),
+            ("hour", gettext("within an hour")),
+            ("day", gettext("within a day")),
+            ("ever", gettext("at some time")),
+            ("never", gettext("never")),
         ]
 
     def queryset(
@@ -132,7 +134,7 @@ class ApprovalRequestAdmin(DecideSeveral):
     ]
     list_select_related = ["run__agent_version__agent", "run__owner", "decided_by"]
     search_fields = ["^id", "^run__id", "tool", f"run__owner__{get_user_model().USERNAME_FIELD}"]
-    search_help_text = "The beginning of a request's or a run's id, a tool, or an owner."
+    search_help_text = _("The beginning of a request's or a run's id, a tool, or an owner.")
     ordering = [
         Case(
             When(status=ApprovalStatus.PENDING, then=0),
@@ -165,14 +167,14 @@ class ApprovalRequestAdmin(DecideSeveral):
     def has_module_permission(self, request: HttpRequest) -> bool:
         return super().has_module_permission(request) or self.has_decide_permission(request)
 
-    @admin.display(description="tool", ordering="tool")
+    @admin.display(description=_("tool"), ordering="tool")
     def asked(self, request: ApprovalRequest) -> str:
         return visible(request.tool)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return _WithoutLongInputs
 
-    @admin.display(description="input")
+    @admin.display(description=_("input"))
     def beginning(self, request: ApprovalRequest) -> str:
         if "input" in take_inputs(request):
             text = visible(one_line_of(request.input, PREVIEW_CHARACTERS))
@@ -180,32 +182,35 @@ class ApprovalRequestAdmin(DecideSeveral):
             text = visible(request.input_start)  # type: ignore[attr-defined]  # annotated
         return text if len(text) <= PREVIEW_CHARACTERS else f"{text[:PREVIEW_CHARACTERS]}…"
 
-    @admin.display(ordering="run__agent_version__agent__slug")
+    @admin.display(description=_("agent"), ordering="run__agent_version__agent__slug")
     def agent(self, request: ApprovalRequest) -> str:
         return visible(request.run.agent_version.agent.slug)
 
-    @admin.display(ordering="run__owner")
+    @admin.display(description=_("owner"), ordering="run__owner")
     def owner(self, request: ApprovalRequest) -> str:
         return str(request.run.owner)
 
-    @admin.display(description="status", ordering="status")
+    @admin.display(description=_("status"), ordering="status")
     def state(self, request: ApprovalRequest) -> SafeString:
         return tag(request.status, request.get_status_display())
 
-    @admin.display(ordering="approvals_needed")
+    @admin.display(description=_("approvals"), ordering="approvals_needed")
     def approvals(self, request: ApprovalRequest) -> str:
         return approval_page.approvals(request)
 
-    @admin.display(description="decision", ordering="decision")
+    @admin.display(description=_("decision"), ordering="decision")
     def decided(self, request: ApprovalRequest) -> str:
-        by = f" by {request.decided_by}" if request.decided_by else ""
-        return f"{request.get_decision_display()}{by}" if request.decision else ""
+        decision = request.get_decision_display() if request.decision else ""
+        if not decision or not request.decided_by:
+            return decision
+        values = {"decision": decision, "by": request.decided_by}
+        return gettext("%(decision)s by %(by)s") % values
 
-    @admin.display(ordering="created_at")
+    @admin.display(description=_("age"), ordering="created_at")
     def age(self, request: ApprovalRequest) -> str:
         return approval_page.age(request)
 
-    @admin.display(ordering="expires_at")
+    @admin.display(description=_("expires"), ordering="expires_at")
     def expires(self, request: ApprovalRequest) -> str:
         return approval_page.expires(request)
 
@@ -217,7 +222,7 @@ class ApprovalRequestAdmin(DecideSeveral):
         may_decide = self.may_decide(request, approval)
         return {
             **approval_page.shown_request(approval),
-            "title": f"Approval: {visible(approval.tool)}",
+            "title": gettext("Approval: %(tool)s") % {"tool": visible(approval.tool)},
             "state": tag(approval.status, approval.get_status_display()),
             "trail": approval_page.trail(approval),
             "edited": approval_page.edited(approval),
@@ -253,22 +258,26 @@ class ApprovalRequestAdmin(DecideSeveral):
 
     def decide_one(self, request: HttpRequest, request_id: str, answer: DecisionRequest) -> bool:
         """Decide one request and add a message with the result. Return whether it was refused."""
-        label = f"Request {request_id}"
+        values = {"id": request_id}
         try:
             decided = decide(request_id, answer, by=person(request))
         except (ServiceError, IllegalTransition) as error:
-            self.report(request, f"{label}: not decided. {visible(str(error))}", failed=True)
+            text = gettext("Request %(id)s: not decided. %(problem)s")
+            self.report(request, text % {**values, "problem": visible(str(error))}, failed=True)
             return True
         outcome = Decision(answer.decision).label
         waits = decided.status == ApprovalStatus.PENDING
-        message = (
-            f"approved first ({approval_page.approvals(decided)}); it waits for somebody else, too"
-            if waits
-            else f"decided: {outcome}"
-        )
-        logged = "Approved first." if waits else f"Decided: {outcome}."
+        logged = "Approved first." if waits else f"Decided: {in_english(outcome)}."
         self.log_change(request, decided, logged)
-        self.report(request, f"{label} ({visible(decided.tool)}): {message}.")
+        values |= {"tool": visible(decided.tool), "outcome": str(outcome)}
+        text = gettext("Request %(id)s (%(tool)s): decided: %(outcome)s.")
+        if waits:
+            values["approvals"] = approval_page.approvals(decided)
+            text = gettext(
+                "Request %(id)s (%(tool)s): approved first (%(approvals)s); it waits for somebody "
+                "else, too."
+            )
+        self.report(request, text % values)
         return False
 
 
@@ -316,7 +325,8 @@ class DecisionForm(forms.Form):
             self.add_error("input", error)
             return None
         if not isinstance(edited, dict):
-            self.add_error("input", 'The input must be a JSON object, as {"path": "notes.md"}.')
+            text = gettext('The input must be a JSON object, as {"path": "notes.md"}.')
+            self.add_error("input", text)
         return edited
 
     def answer(self) -> DecisionRequest:

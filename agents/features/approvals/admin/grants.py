@@ -10,6 +10,8 @@ from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import SealedAdmin, person, tag
 from agents.hidden_text import visible
@@ -24,6 +26,13 @@ _COLOURS = {
     "expired": "expired",
     "used_up": "expired",
     "giver_gone": "cancelled",
+}
+_STATES = {
+    "good": _("good"),
+    "revoked": _("revoked"),
+    "expired": _("expired"),
+    "used_up": _("used up"),
+    "giver_gone": _("giver gone"),
 }
 
 
@@ -47,7 +56,7 @@ class ApprovalGrantAdmin(SealedAdmin):
         f"owner__{get_user_model().USERNAME_FIELD}",
         f"created_by__{get_user_model().USERNAME_FIELD}",
     ]
-    search_help_text = "The beginning of an id, a tool, an agent, or a user."
+    search_help_text = _("The beginning of an id, a tool, an agent, or a user.")
     ordering = ["-id"]
     actions = ["revoke_selected"]
     fields: ClassVar[list[Any]] = [
@@ -77,44 +86,50 @@ class ApprovalGrantAdmin(SealedAdmin):
         """Return whether the user can view grants, or decide all requests."""
         return super().has_view_permission(request, obj) or bool(request.user.has_perm(APPROVE))
 
-    @admin.display(description="calls", ordering="tool")
+    @admin.display(description=_("calls"), ordering="tool")
     def calls(self, grant: ApprovalGrant) -> str:
-        when = json.dumps(grant.condition, ensure_ascii=False) if grant.condition else "every call"
+        when = (
+            json.dumps(grant.condition, ensure_ascii=False)
+            if grant.condition
+            else gettext("every call")
+        )
         return visible(f"{grant.tool}: {when}")
 
-    @admin.display(description="in the runs of", ordering="owner")
+    @admin.display(description=_("in the runs of"), ordering="owner")
     def whose(self, grant: ApprovalGrant) -> str:
-        runs = "everybody" if grant.owner is None else str(grant.owner)
-        return f"{runs}, in one thread" if grant.thread_id else runs
+        runs = gettext("everybody") if grant.owner is None else str(grant.owner)
+        return gettext("%(who)s, in one thread") % {"who": runs} if grant.thread_id else runs
 
-    @admin.display(description="status")
+    @admin.display(description=_("status"))
     def state(self, grant: ApprovalGrant) -> SafeString:
         state = grant_state(grant)
-        return tag(_COLOURS[state], state.replace("_", " "))
+        return tag(_COLOURS[state], _STATES[state])
 
-    @admin.display(description="uses", ordering="uses")
+    @admin.display(description=_("uses"), ordering="uses")
     def used(self, grant: ApprovalGrant) -> str:
-        return f"{grant.uses} of {grant.max_uses}"
+        return gettext("%(count)s of %(all)s") % {"count": grant.uses, "all": grant.max_uses}
 
-    @admin.display(description="reason")
+    @admin.display(description=_("reason"))
     def shown_reason(self, grant: ApprovalGrant) -> str:
         return visible(grant.reason)
 
-    @admin.display(description="thread")
+    @admin.display(description=_("thread"))
     def only_thread(self, grant: ApprovalGrant) -> str:
-        return grant.thread_id or "all"
+        return grant.thread_id or gettext("all")
 
-    @admin.display(description="given with the request")
+    @admin.display(description=_("given with the request"))
     def given_with(self, grant: ApprovalGrant) -> str:
         return grant.request_id or "-"
 
-    @admin.action(description="Revoke the selected grants")
+    @admin.action(description=_("Revoke the selected grants"))
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet[ApprovalGrant]) -> None:
         for grant in self.chosen(request, queryset):
             try:
                 revoke_grant(grant.pk, by=person(request))
             except ServiceError as error:
-                self.report(request, f"{grant.pk}: not revoked. {error}", failed=True)
+                text = gettext("%(name)s: not revoked. %(problem)s")
+                self.report(request, text % {"name": grant.pk, "problem": error}, failed=True)
                 continue
             self.log_change(request, grant, "Revoked.")
-            self.report(request, f"{grant.pk} ({visible(grant.tool)}): revoked.")
+            name = f"{grant.pk} ({visible(grant.tool)})"
+            self.report(request, gettext("%(name)s: revoked.") % {"name": name})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.utils.translation import gettext_lazy as _
 
 from agents.doors.web.navigation import NavigationEntry, Shortcut
 from agents.features.approvals.pages import deciding, queue
@@ -17,14 +18,19 @@ urlpatterns = [
 ]
 NAVIGATION = [
     NavigationEntry(
-        "web:approvals", "Approvals", order=200, key="a", help="approvals", counts_waiting=True
+        "web:approvals",
+        _("Approvals"),
+        order=200,
+        key="a",
+        help=_("approvals"),
+        counts_waiting=True,
     )
 ]
 SHORTCUTS = [
-    Shortcut(("j", "k"), "next and previous request"),
-    Shortcut(("a",), "approve the request"),
-    Shortcut(("r",), "reject it: enter a reason, then press Ctrl Enter"),
-    Shortcut(("e",), "edit it"),
-    Shortcut(("x",), "select or deselect it, in the list of requests"),
-    Shortcut(("o",), "open its run"),
+    Shortcut(("j", "k"), _("next and previous request")),
+    Shortcut(("a",), _("approve the request")),
+    Shortcut(("r",), _("reject it: enter a reason, then press Ctrl Enter")),
+    Shortcut(("e",), _("edit it")),
+    Shortcut(("x",), _("select or deselect it, in the list of requests")),
+    Shortcut(("o",), _("open its run")),
 ]

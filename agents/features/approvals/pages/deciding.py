@@ -10,6 +10,9 @@ from typing import Any, NoReturn, cast
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.formats import number_format
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from agents.doors.web.pages import PersonRequest, page
@@ -35,10 +38,10 @@ ALWAYS = "always"
 """The form's value for an approval with a grant."""
 _ID = re.compile("[0-9a-z]{1,26}")
 _SAID = {
-    Decision.APPROVE: "Approved",
-    Decision.EDIT: "Approved with changes",
-    Decision.REJECT: "Rejected",
-    Decision.RESPOND: "Answered",
+    Decision.APPROVE: _("Approved: %(what)s."),
+    Decision.EDIT: _("Approved with changes: %(what)s."),
+    Decision.REJECT: _("Rejected: %(what)s."),
+    Decision.RESPOND: _("Answered: %(what)s."),
 }
 
 
@@ -72,11 +75,11 @@ def decide_several(request: PersonRequest) -> HttpResponse:
     results: list[dict[str, Any]] = []
     problem = ""
     if decision not in (Decision.APPROVE, Decision.REJECT):
-        problem = "You can only approve or reject several requests together."
+        problem = gettext("You can only approve or reject several requests together.")
     elif not selected:
-        problem = "Select some requests first."
+        problem = gettext("Select some requests first.")
     elif len(selected) > SEVERAL:
-        problem = f"Select at most {SEVERAL} requests."
+        problem = gettext("Select at most %(most)s requests.") % {"most": SEVERAL}
     else:
         results = [_decide_selected(each, decision, reason, request) for each in selected]
     if _wants_json(request):
@@ -86,7 +89,7 @@ def decide_several(request: PersonRequest) -> HttpResponse:
         messages.error(request, problem)
     done = [result for result in results if result["is_done"]]
     if done:
-        messages.success(request, f"{_SAID[Decision(decision)]}: {len(done)}.")
+        messages.success(request, _SAID[Decision(decision)] % {"what": len(done)})
     for result in results:
         if not result["is_done"]:
             messages.error(request, f"{result['what']}: {result['message']}")
@@ -100,7 +103,7 @@ def _decide_selected(
     result = {"id": visible(key)[:40], "what": visible(key)[:40], "is_done": False}
     try:
         if not _ID.fullmatch(key):
-            raise NotFound(f"There is no request {key!r} that you may decide.")
+            raise NotFound(_no_request(key))
         answer = DecisionRequest(decision, digest, reason=_text(reason))
         decided = decide(key, answer, by=request.user)
     except ServiceError as error:
@@ -134,27 +137,32 @@ def _input_with_content(typed: str, request_id: str, request: PersonRequest) -> 
     content = unescaped_text(typed.replace("\r\n", "\n"))
     approval = approvals_for(request.user).filter(pk=request_id).first()
     if approval is None:
-        raise NotFound(f"There is no request {request_id!r} that you may decide.")
+        raise NotFound(_no_request(request_id))
     if proposal_kind(approval) is not None:
         return {"content": content}
     if not isinstance(approval.input, dict) or not isinstance(approval.input.get("content"), str):
-        raise InvalidRequest("This call has no content to edit: edit its whole input.")
+        raise InvalidRequest(gettext("This call has no content to edit: edit its whole input."))
     return {**approval.input, "content": content}
+
+
+def _no_request(key: str) -> str:
+    return gettext("There is no request %(key)s that you may decide.") % {"key": repr(key)}
 
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text, parse_constant=_refuse_number, parse_float=_finite)
     except json.JSONDecodeError as error:
-        raise InvalidRequest(
-            f"This is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        ) from None
+        problem = gettext("This is not JSON: %(problem)s at line %(line)s, column %(column)s.")
+        values = {"problem": error.msg, "line": error.lineno, "column": error.colno}
+        raise InvalidRequest(problem % values) from None
     except RecursionError:
-        raise InvalidRequest("The JSON is nested too deeply.") from None
+        raise InvalidRequest(gettext("The JSON is nested too deeply.")) from None
     except ValueError as error:  # an integer with thousands of digits
-        raise InvalidRequest(f"The JSON holds a number that is too long: {error}.") from None
+        problem = gettext("The JSON holds a number that is too long: %(problem)s.")
+        raise InvalidRequest(problem % {"problem": error}) from None
     if not isinstance(value, dict):
-        raise InvalidRequest("Write an object: { … }")
+        raise InvalidRequest(gettext("Write an object: { … }"))
     return cast(dict[str, Any], value)
 
 
@@ -164,15 +172,19 @@ def _finite(text: str) -> float:
 
 
 def _refuse_number(text: str) -> NoReturn:
-    raise InvalidRequest(f"{text[:40]} is not a valid JSON number.")
+    problem = gettext("%(text)s is not a valid JSON number.")
+    raise InvalidRequest(problem % {"text": text[:40]})
 
 
 def _text(typed: str) -> str:
     text = typed.replace("\r\n", "\n")
     if "\x00" in text:
-        raise InvalidRequest("The text contains a NUL character. Remove it.")
+        raise InvalidRequest(gettext("The text contains a NUL character. Remove it."))
     if len(text) > REASON_CHARACTERS:
-        raise InvalidRequest(f"The text is longer than {REASON_CHARACTERS:,} characters.")
+        most = number_format(REASON_CHARACTERS, force_grouping=True)
+        raise InvalidRequest(
+            gettext("The text is longer than %(most)s characters.") % {"most": most}
+        )
     return text
 
 
@@ -189,8 +201,8 @@ def _refused(request: PersonRequest, request_id: str, error: ServiceError) -> Ht
 def _said(decided: ApprovalRequest) -> str:
     tool = visible(decided.tool)
     if decided.status == ApprovalStatus.PENDING:
-        return f"You approved {tool}. A second person has to, too."
-    return f"{_SAID[Decision(decided.decision)]}: {tool}."
+        return gettext("You approved %(tool)s. A second person has to, too.") % {"tool": tool}
+    return _SAID[Decision(decided.decision)] % {"what": tool}
 
 
 def _wants_json(request: PersonRequest) -> bool:

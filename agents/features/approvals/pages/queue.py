@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from agents.doors.web.pages import PersonRequest, page
@@ -126,10 +127,10 @@ def _word(text: str) -> str:
 
 
 AGES = (
-    ("", "any age"),
-    ("hour", "waits over an hour"),
-    ("day", "waits over a day"),
-    ("expiring", "expires within an hour"),
+    ("", _("any age")),
+    ("hour", _("waits over an hour")),
+    ("day", _("waits over a day")),
+    ("expiring", _("expires within an hour")),
 )
 LATEST = 20
 """Number of pending requests that notifications can be about."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 _AUTH = "https://www.googleapis.com/auth/"
 
 GMAIL_READ = f"{_AUTH}gmail.readonly"
@@ -21,17 +24,17 @@ class Access:
     """A permission that a person can grant; `scope` is the narrowest scope for it."""
 
     name: str
-    label: str
+    label: str | Promise
     scope: str
 
 
 OFFERED = (
-    Access("gmail.readonly", "read mail", GMAIL_READ),
-    Access("gmail.send", "send mail", GMAIL_SEND),
-    Access("gmail.compose", "write drafts, and send mail", GMAIL_COMPOSE),
-    Access("gmail.modify", "change labels and trash, and all of the above", GMAIL_MODIFY),
-    Access("calendar.readonly", "read calendars", CALENDAR_READ),
-    Access("calendar.events", "change events", CALENDAR_EVENTS),
+    Access("gmail.readonly", _("read mail"), GMAIL_READ),
+    Access("gmail.send", _("send mail"), GMAIL_SEND),
+    Access("gmail.compose", _("write drafts, and send mail"), GMAIL_COMPOSE),
+    Access("gmail.modify", _("change labels and trash, and all of the above"), GMAIL_MODIFY),
+    Access("calendar.readonly", _("read calendars"), CALENDAR_READ),
+    Access("calendar.events", _("change events"), CALENDAR_EVENTS),
 )
 SCOPES = {access.name: access.scope for access in OFFERED}
 KNOWN = frozenset({*SCOPES.values(), GMAIL_ALL, CALENDAR_ALL})

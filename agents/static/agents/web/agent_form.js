@@ -1,6 +1,7 @@
 // Comfort for the fields of an agent's definition: more rows, their order, and a search for tools.
 // Without this script, rows have a number for their position, and one empty row is at the end.
 
+import { gettext, interpolate } from "./i18n.js";
 import { element, visible } from "./text.js";
 
 const NUMBERED = /-(\d+)-/;
@@ -10,7 +11,7 @@ class Rows {
     this.root = root;
     this.count = root.querySelector(`input[name="${root.dataset.name}-rows"]`);
     this.blank = root.querySelector("[data-new]").cloneNode(true);
-    this.add = element("button", { type: "button" }, `Add ${root.dataset.noun}`);
+    this.add = element("button", { type: "button" }, interpolate(gettext("Add %(noun)s"), root.dataset));
     this.add.addEventListener("click", () => this.append());
     root.append(this.add);
     for (const row of this.rows()) this.equip(row);
@@ -52,13 +53,13 @@ class Rows {
     const position = acts.querySelector("input[type=number]");
     if (position) {
       position.closest("label").hidden = true;
-      acts.prepend(this.mover(row, "Move down", 1));
-      acts.prepend(this.mover(row, "Move up", -1));
+      acts.prepend(this.mover(row, gettext("Move down"), 1));
+      acts.prepend(this.mover(row, gettext("Move up"), -1));
     }
     if (removal) {
       removal.addEventListener("change", () => row.classList.toggle("is-removed", removal.checked));
     } else {
-      const drop = element("button", { type: "button" }, "Remove");
+      const drop = element("button", { type: "button" }, gettext("Remove"));
       drop.addEventListener("click", () => {
         row.remove();
         this.renumber();
@@ -86,12 +87,13 @@ class Rows {
 
   renumber() {
     const noun = this.root.dataset.noun;
-    const title = noun.charAt(0).toUpperCase() + noun.slice(1);
+    const name = noun.charAt(0).toUpperCase() + noun.slice(1);
     this.rows().forEach((row, at) => {
+      const title = interpolate(gettext("%(name)s %(number)s"), { name, number: at + 1 });
       const position = row.querySelector(".vel-row-acts input[type=number]");
       if (position) position.value = String(at + 1);
-      row.querySelector(".vel-row-title").textContent = `${title} ${at + 1}`;
-      row.setAttribute("aria-label", `${title} ${at + 1}`);
+      row.querySelector(".vel-row-title").textContent = title;
+      row.setAttribute("aria-label", title);
     });
   }
 
@@ -105,7 +107,8 @@ function suggestNames(area) {
   const names = [...document.getElementById(area.dataset.names).options].map((option) => option.value);
   if (!names.length) return;
   const what = area.closest(".vel-cell").querySelector("label").textContent; // also before it is in the page
-  const list = element("select", { class: "vel-add", "aria-label": `Add to ${what}` }, element("option", { value: "" }, "Add…"));
+  const label = interpolate(gettext("Add to %(what)s"), { what });
+  const list = element("select", { class: "vel-add", "aria-label": label }, element("option", { value: "" }, gettext("Add…")));
   for (const name of names) list.append(element("option", { value: name }, visible(name)));
   list.addEventListener("change", () => {
     const lines = area.value.split("\n").map((line) => line.trim()).filter(Boolean);
@@ -120,7 +123,8 @@ function suggestNames(area) {
 function searchTools(picker) {
   const items = [...picker.querySelectorAll(".vel-choices li")];
   if (items.length < 8) return;
-  const field = element("input", { type: "search", class: "vel-find", placeholder: "Find a tool", "aria-label": "Find a tool" });
+  const label = gettext("Find a tool");
+  const field = element("input", { type: "search", class: "vel-find", placeholder: label, "aria-label": label });
   field.addEventListener("input", (event) => {
     event.stopPropagation(); // It is no change of the agent.
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);

@@ -1,7 +1,8 @@
 // Files of a message: by the button, by drag and by paste. The file input of the form always has the
 // files of the list, so the form can also be sent without a script.
 
-import { element, visible } from "./text.js";
+import { gettext, interpolate } from "./i18n.js";
+import { element, inBytes, visible } from "./text.js";
 
 export class Attachments {
   /** `form` has a file input, an empty `ul.attached`, and the limits as data attributes. */
@@ -10,6 +11,10 @@ export class Attachments {
     this.input = form.querySelector("input[type=file]");
     this.list = form.querySelector(".attached");
     this.most = { files: Number(form.dataset.mostFiles), bytes: Number(form.dataset.mostBytes) };
+    this.over = {
+      files: interpolate(gettext("Over the limit. A conversation takes %(count)s files."), { count: this.most.files }),
+      bytes: interpolate(gettext("Over the limit. A conversation takes %(size)s of files."), { size: inBytes(this.most.bytes) }),
+    };
     // [file, its problem]
     this.files = [];
     form.classList.add("with-script");
@@ -55,9 +60,9 @@ export class Attachments {
     this.files.forEach((entry, number) => {
       const [file, problem] = entry;
       bytes += file.size;
-      const isOver = number >= this.most.files || bytes > this.most.bytes;
-      if (isOver) entry[1] = this.overLimit(number);
-      else if (problem.startsWith(OVER)) entry[1] = "";
+      if (number >= this.most.files) entry[1] = this.over.files;
+      else if (bytes > this.most.bytes) entry[1] = this.over.bytes;
+      else if (Object.values(this.over).includes(problem)) entry[1] = "";
     });
     const transfer = new DataTransfer();
     for (const [file] of this.files) transfer.items.add(file);
@@ -65,19 +70,13 @@ export class Attachments {
     this.show();
   }
 
-  overLimit(number) {
-    return number >= this.most.files
-      ? `${OVER} A conversation takes ${this.most.files} files.`
-      : `${OVER} A conversation takes ${bytesInWords(this.most.bytes)} of files.`;
-  }
-
   show() {
     this.list.replaceChildren(...this.files.map(([file, problem], number) => {
       const name = visible(file.name);
-      const remove = element("button", { type: "button", class: "link", "aria-label": `Remove ${name}` }, "Remove");
+      const remove = element("button", { type: "button", class: "link", "aria-label": interpolate(gettext("Remove %(name)s"), { name }) }, gettext("Remove"));
       remove.addEventListener("click", () => this.remove(number));
       const line = element("li", {}, element("span", { class: "what" }, name),
-        element("span", { class: "quiet" }, bytesInWords(file.size)), remove);
+        element("span", { class: "quiet" }, inBytes(file.size)), remove);
       if (problem) line.append(element("span", { class: "bad" }, visible(problem)));
       return line;
     }));
@@ -107,7 +106,9 @@ export class Attachments {
     this.add(files.filter(([file, isDirectory]) => file && !isDirectory).map(([file]) => file));
     const directories = files.filter(([, isDirectory]) => isDirectory).map(([file]) => file?.name ?? "");
     if (directories.length === 0) return;
-    const text = `Not attached: ${directories.join(", ")}. Attach the files of a directory, or a zip file of it.`;
+    const text = interpolate(
+      gettext("Not attached: %(names)s. Attach the files of a directory, or a zip file of it."), { names: directories.join(", ") },
+    );
     this.list.append(element("li", { class: "bad" }, visible(text)));
     this.list.hidden = false;
   }
@@ -115,12 +116,4 @@ export class Attachments {
   mark(isOver) {
     this.form.classList.toggle("dropping", isOver);
   }
-}
-
-const OVER = "Over the limit.";
-
-function bytesInWords(bytes) {
-  if (bytes < 1000) return `${bytes} B`;
-  const power = Math.min(3, Math.floor(Math.log10(bytes) / 3));
-  return `${(bytes / 1000 ** power).toPrecision(3)} ${["B", "kB", "MB", "GB"][power]}`;
 }

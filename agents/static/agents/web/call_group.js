@@ -1,5 +1,6 @@
 // Consecutive tool calls, folded into one line such as "Read 6 files, ran 3 commands, 1 failed".
 
+import { gettext, interpolate } from "./i18n.js";
 import { element } from "./text.js";
 import { wordsOf } from "./tool_forms.js";
 
@@ -54,7 +55,7 @@ export class CallGroup {
     const cards = this.shown();
     this.words.textContent = inWords(cards);
     const failed = cards.filter(({ status }) => status.dataset.status === "failed").length;
-    this.failed.textContent = failed ? `${failed} failed` : "";
+    this.failed.textContent = failed ? interpolate(gettext("%(count)s failed"), { count: failed }) : "";
     this.failed.hidden = failed === 0;
     this.root.hidden = cards.length === 0;
     const isActive = cards.some(({ status }) => ACTIVE.has(status.dataset.status));

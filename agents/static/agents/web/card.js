@@ -1,13 +1,17 @@
 // One request on a page: sends the decision after the time to undo it, and keeps text that the user is typing.
 
+import { gettext, interpolate } from "./i18n.js";
 import { setText } from "./text.js";
 import { delay, toast } from "./toasts.js";
 
 /** A browser sends at most 64 KiB for a page that the user leaves. */
 const LEAVING_BYTES = 60_000;
 const DOING = {
-  approve: "Approving", edit: "Approving with changes", always: "Approving and always allowing", reject: "Rejecting",
-  respond: "Answering",
+  approve: gettext("Approving: %(tool)s…"),
+  edit: gettext("Approving with changes: %(tool)s…"),
+  always: gettext("Approving and always allowing: %(tool)s…"),
+  reject: gettext("Rejecting: %(tool)s…"),
+  respond: gettext("Answering: %(tool)s…"),
 };
 
 /** The bytes of all decisions of the page that are not sent yet. */
@@ -56,7 +60,7 @@ export class Card {
     }
     this.hold();
     heldBytes += bytes;
-    delay(`${DOING[submitter.value] ?? "Deciding"}: ${this.tool}…`, {
+    delay(interpolate(DOING[submitter.value] ?? gettext("Deciding: %(tool)s…"), { tool: this.tool }), {
       act: () => {
         heldBytes -= bytes;
         this.send(target.action, body);
@@ -101,7 +105,10 @@ export class Card {
       return;
     }
     // The card may be far away from the place where the user reads now.
-    if (this.isHeld) toast(`Not decided: ${this.tool}. ${answer.message}`, { isProblem: true });
+    if (this.isHeld) {
+      const values = { tool: this.tool, message: answer.message };
+      toast(interpolate(gettext("Not decided: %(tool)s. %(message)s"), values), { isProblem: true });
+    }
     this.giveBack();
     this.tell(answer.message);
   }
@@ -172,14 +179,19 @@ export async function post(url, body) {
     return { ...answer, ok: response.ok };
   } catch (error) {
     console.warn("a decision did not reach the server", error);
-    return { ok: false, message: "The server cannot be reached, or you are signed out. Your decision may not have been stored. Reload the page to check." };
+    return {
+      ok: false,
+      message: gettext("The server cannot be reached, or you are signed out. Your decision may not have been stored. Reload the page to check."),
+    };
   }
 }
 
 function unexpected(status) {
-  if (status === 403) return "This page has expired. Reload it and try again.";
-  if (status === 404) return "This request does not exist, or you do not have permission to see it.";
-  return `The server returned the error ${status}. Reload the page to see whether your decision was stored.`;
+  if (status === 403) return gettext("This page has expired. Reload it and try again.");
+  if (status === 404) return gettext("This request does not exist, or you do not have permission to see it.");
+  return interpolate(
+    gettext("The server returned the error %(status)s. Reload the page to see whether your decision was stored."), { status },
+  );
 }
 
 /** Ignore the second click of a double click: it can hit the next request, which has moved up. */

@@ -4,6 +4,7 @@
 import { Card } from "./card.js";
 import { cardElement } from "./cards.js";
 import { showTimes } from "./clock.js";
+import { gettext, interpolate } from "./i18n.js";
 
 export class CardList {
   /** `page` as for `cardElement`. Calls `on.decided(message)`, and `on.changed()` if cards were added or removed. */
@@ -92,15 +93,19 @@ export class CardList {
   }
 
   leave(card, how) {
-    if (!card.isDirty) this.remove(card);
-    else if (!card.isOver) card.end(`${how ?? "This request is no longer in the list"}. Your text stays here until you leave the page.`);
+    if (!card.isDirty) {
+      this.remove(card);
+    } else if (!card.isOver) {
+      const values = { outcome: how ?? gettext("This request is no longer in the list") };
+      card.end(interpolate(gettext("%(outcome)s. Your text stays here until you leave the page."), values));
+    }
   }
 
   renew(card, data) {
     if (card.root.dataset.stamp === data.stamp) return;
     if (card.isDirty) {
       card.root.dataset.stamp = data.stamp;
-      card.tell(data.approvals || data.refusal || "This request has changed.");
+      card.tell(data.approvals || data.refusal || gettext("This request has changed."));
       return;
     }
     const isSelected = card.root.querySelector("input[name=selected]")?.checked;

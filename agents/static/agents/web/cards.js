@@ -1,10 +1,11 @@
 // Builds the elements of a request from the JSON of agents/web/cards.py, like templates/web/card.html.
 // The server sends hidden characters as code points, or as escapes in texts that can be edited.
 
+import { gettext, interpolate, ngettext } from "./i18n.js";
 import { reviewElement } from "./review.js";
-import { element } from "./text.js";
+import { element, withNodes } from "./text.js";
 
-const HINT = "\\u{…} is an invisible character.";
+const HINT = gettext("\\u{…} is an invisible character.");
 
 /** `page` has `csrf`, `back` (a query), `isListed` (can be selected) and `runUrl` (of the current page). */
 export function cardElement(card, page) {
@@ -22,11 +23,11 @@ export function cardElement(card, page) {
     },
     head(card, page),
     ...paragraph("approval-why", card.prompt),
-    ...paragraph("approval-why", card.agents_reason && `The agent’s reason: ${card.agents_reason}`),
+    ...paragraph("approval-why", card.agents_reason && interpolate(gettext("The agent’s reason: %(reason)s"), { reason: card.agents_reason })),
     ...paragraph("approval-needed", card.approvals),
-    ...paragraph("approval-why", card.outcome?.reason && `Reason given: ${card.outcome.reason}`),
+    ...paragraph("approval-why", card.outcome?.reason && interpolate(gettext("Reason given: %(reason)s"), card.outcome)),
     isOpen ? reviewElement(card.review) : element(
-      "p", { class: "approval-closed" }, element("a", { class: "open-card", href: card.url }, "Show the request"),
+      "p", { class: "approval-closed" }, element("a", { class: "open-card", href: card.url }, gettext("Show the request")),
     ),
     ...(card.outcome?.edited ? [edited(card.outcome.edited)] : []),
     ...(isOpen && card.is_proposal ? [sources(card)] : []),
@@ -40,23 +41,26 @@ function head(card, { isListed, runUrl }) {
   const tool = element("code", {}, card.tool);
   const facts = element(
     "p", { class: "approval-facts" },
-    "run of ", element("strong", {}, card.path), ` · for ${card.owner} · requested `,
-    element("time", { datetime: card.asked_at, "data-clock": "since" }, card.asked_ago),
+    ...withNodes(gettext("run of %(path)s · for %(owner)s · requested %(time)s"), {
+      path: element("strong", {}, card.path),
+      owner: card.owner,
+      time: element("time", { datetime: card.asked_at, "data-clock": "since" }, card.asked_ago),
+    }),
   );
   if (card.expires_at) {
     const attributes = { class: "approval-expiry", datetime: card.expires_at, "data-clock": "until" };
     facts.append(" · ", element("time", attributes, card.expires_in));
   }
-  if (card.run_url !== runUrl) facts.append(" · ", element("a", { class: "run-link", href: card.run_url }, "Open the run"));
+  if (card.run_url !== runUrl) facts.append(" · ", element("a", { class: "run-link", href: card.run_url }, gettext("Open the run")));
   const made = element("header", { class: "approval-head" });
   if (isListed && card.may_select) {
     made.append(element(
       "label", { class: "approval-select" },
       element("input", { type: "checkbox", name: "selected", value: `${card.id}:${card.digest}`, form: "several" }),
-      element("span", { class: "aside" }, `Select ${card.tool} of ${card.owner}`),
+      element("span", { class: "aside" }, interpolate(gettext("Select %(tool)s of %(owner)s"), card)),
     ));
   }
-  made.append(element("h2", { id: `title-${card.id}` }, ...(card.is_pending ? ["Allow ", tool, "?"] : [tool])));
+  made.append(element("h2", { id: `title-${card.id}` }, ...(card.is_pending ? withNodes(gettext("Allow %(tool)s?"), { tool }) : [tool])));
   if (card.outcome) {
     made.append(element("span", { class: "status", "data-status": card.outcome.status }, card.outcome.text));
   }
@@ -67,16 +71,20 @@ function head(card, { isListed, runUrl }) {
 function edited(text) {
   return element(
     "div", { class: "approval-edited" },
-    element("div", { class: "label" }, "Approved with these changes"), element("pre", { tabindex: "0" }, text),
+    element("div", { class: "label" }, gettext("Approved with these changes")), element("pre", { tabindex: "0" }, text),
   );
 }
 
 function sources(card) {
   const count = card.sources.length;
-  const summary = `Proposed in step ${card.step}, after reading ${count} `
-    + `${count === 1 ? "source" : "sources"} that others may have written`;
+  const summary = interpolate(ngettext(
+    "Proposed in step %(step)s, after reading %(count)s source that others may have written",
+    "Proposed in step %(step)s, after reading %(count)s sources that others may have written",
+    count,
+  ), { step: card.step, count });
   const lines = card.sources.map(({ step, tool, source }) => element(
-    "li", {}, ...(tool ? [`step ${step}: `, element("code", {}, tool), " "] : []), source,
+    "li", {},
+    ...(tool ? withNodes(gettext("step %(step)s: %(tool)s %(source)s"), { step, tool: element("code", {}, tool), source }) : [source]),
   ));
   return element("details", { class: "approval-sources" }, element("summary", {}, summary), element("ul", {}, ...lines));
 }
@@ -85,19 +93,19 @@ function actions(card, form) {
   const offers = (decision) => decision in card.blocked;
   const isBlocked = (decision) => card.blocked[decision] !== "";
   const made = element("div", { class: "actions" });
-  if (offers("approve")) made.append(form(decideButton("approve", "Approve", "primary", isBlocked("approve"))));
+  if (offers("approve")) made.append(form(decideButton("approve", gettext("Approve"), "primary", isBlocked("approve"))));
   if (offers("edit")) {
-    if (isBlocked("edit")) made.append(disabledButton("Edit…"));
+    if (isBlocked("edit")) made.append(disabledButton(gettext("Edit…")));
     else made.append(...card.editors.map((editor, place) => editPanel(card, editor, place, form)));
   }
   if (offers("reject")) {
     const area = element("textarea", { name: "reason", rows: "2", maxlength: "10000" });
-    made.append(panel("reject", "Reject…", form(
-      element("label", {}, "Reason (the agent receives it)", area), decision("reject", "Reject", "danger"),
+    made.append(panel("reject", gettext("Reject…"), form(
+      element("label", {}, gettext("Reason (the agent receives it)"), area), decision("reject", gettext("Reject"), "danger"),
     )));
   }
   if (offers("respond")) {
-    if (isBlocked("respond")) made.append(disabledButton("Answer instead…"));
+    if (isBlocked("respond")) made.append(disabledButton(gettext("Answer instead…")));
     else made.append(respondPanel(form));
   }
   if (card.grants.length > 0) made.append(alwaysPanel(card, form));
@@ -106,7 +114,7 @@ function actions(card, form) {
 
 function editPanel(card, editor, place, form) {
   const isLast = place === card.editors.length - 1;
-  const title = isLast ? (place === 0 ? "Edit…" : "Edit as JSON…") : "Edit the content…";
+  const title = isLast ? (place === 0 ? gettext("Edit…") : gettext("Edit as JSON…")) : gettext("Edit the content…");
   const area = element("textarea", {
     class: "code", name: editor.kind === "json" ? "input" : "content", rows: "10", spellcheck: "false",
   });
@@ -120,9 +128,9 @@ function editPanel(card, editor, place, form) {
 
 function respondPanel(form) {
   const area = element("textarea", { name: "reason", rows: "4" });
-  return panel("respond", "Answer instead…", form(
-    element("label", {}, "The tool does not run. The agent receives this text as the result.", area),
-    decision("respond", "Answer", "primary"),
+  return panel("respond", gettext("Answer instead…"), form(
+    element("label", {}, gettext("The tool does not run. The agent receives this text as the result."), area),
+    decision("respond", gettext("Answer"), "primary"),
   ));
 }
 
@@ -137,19 +145,19 @@ function alwaysPanel(card, form) {
     });
     return [choice, element("label", { class: "choice-pattern" }, grant.pattern_label, input)];
   });
-  const whose = [["owner", card.owner], ["thread", "this conversation only"], ["everybody", "everybody"]];
+  const whose = [["owner", card.owner], ["thread", gettext("this conversation only")], ["everybody", gettext("everybody")]];
   const number = (name, value, attributes) => element("input", { type: "number", name, value, min: "1", ...attributes });
-  return panel("always", "Always allow…", form(
-    element("fieldset", {}, element("legend", {}, "Approve this call, and allow such calls without a request"), ...choices),
+  return panel("always", gettext("Always allow…"), form(
+    element("fieldset", {}, element("legend", {}, gettext("Approve this call, and allow such calls without a request")), ...choices),
     element(
       "div", { class: "terms" },
-      element("label", {}, "In the runs of",
+      element("label", {}, gettext("In the runs of"),
         element("select", { name: "whose" }, ...whose.map(([value, label]) => element("option", { value }, label)))),
-      element("label", {}, "Days", number("days", "7", { max: "90" })),
-      element("label", {}, "Maximum uses", number("max_uses", "100")),
+      element("label", {}, gettext("Days"), number("days", "7", { max: "90" })),
+      element("label", {}, gettext("Maximum uses"), number("max_uses", "100")),
     ),
-    element("label", {}, "Reason (stored with the grant)", element("input", { name: "reason", maxlength: "1000" })),
-    decision("always", "Approve and always allow", "primary"),
+    element("label", {}, gettext("Reason (stored with the grant)"), element("input", { name: "reason", maxlength: "1000" })),
+    decision("always", gettext("Approve and always allow"), "primary"),
   ));
 }
 

@@ -1,5 +1,7 @@
 // Updates ages and countdowns: `<time data-clock="since">` and `<time data-clock="until">`.
 
+import { gettext, interpolate } from "./i18n.js";
+
 const SECONDS = 1;
 const MINUTES = 60 * SECONDS;
 const HOURS = 60 * MINUTES;
@@ -23,11 +25,11 @@ export function showTimes(root) {
 }
 
 function since(seconds) {
-  return seconds < MINUTES ? "just now" : `${roughly(seconds)} ago`;
+  return seconds < MINUTES ? gettext("just now") : interpolate(gettext("%(time)s ago"), { time: roughly(seconds) });
 }
 
 function until(seconds) {
-  return seconds > 0 ? `expires in ${exactly(seconds)}` : "has expired";
+  return seconds > 0 ? interpolate(gettext("expires in %(time)s"), { time: exactly(seconds) }) : gettext("has expired");
 }
 
 function exactly(seconds) {
@@ -37,7 +39,7 @@ function exactly(seconds) {
 }
 
 function roughly(seconds) {
-  if (seconds >= 2 * DAYS) return `${Math.floor(seconds / DAYS)} days`;
+  if (seconds >= 2 * DAYS) return interpolate(gettext("%(days)s days"), { days: Math.floor(seconds / DAYS) });
   if (seconds >= HOURS) return `${Math.floor(seconds / HOURS)} h ${Math.floor((seconds % HOURS) / 60)} min`;
   return `${Math.floor(seconds / MINUTES)} min`;
 }

@@ -1,5 +1,6 @@
 // Blocks of code: colours for known languages, and a button that copies the text.
 
+import { gettext } from "./i18n.js";
 import { appendText, element } from "./text.js";
 
 // Longer code stays plain: colouring it would block the page.
@@ -56,17 +57,17 @@ function addMarked(parent, text) {
 /** Add a button that copies the text of `node`. Without a secure connection there is no clipboard. */
 export function addCopyButton(holder, node) {
   if (!navigator.clipboard) return;
-  const button = element("button", { type: "button", class: "copy" }, "Copy");
+  const button = element("button", { type: "button", class: "copy" }, gettext("Copy"));
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(node.textContent);
-      button.textContent = "Copied";
+      button.textContent = gettext("Copied");
     } catch (error) {
       console.warn("the text could not be copied", error);
-      button.textContent = "Not allowed";
+      button.textContent = gettext("Not allowed");
     }
     setTimeout(() => {
-      button.textContent = "Copy";
+      button.textContent = gettext("Copy");
     }, COPIED_MILLISECONDS);
   });
   holder.append(button);

@@ -2,7 +2,9 @@
 
 import { Attachments } from "./attachments.js";
 import { FileNames } from "./file_names.js";
+import { gettext, interpolate, ngettext } from "./i18n.js";
 import { element, setText, visible } from "./text.js";
+import { statusWord } from "./tree.js";
 
 const form = document.getElementById("composer");
 const page = document.getElementById("run"); // not on the home page
@@ -39,7 +41,9 @@ if (form) {
     if (answer.files) attachments.tell(answer.files);
     if (!answer.ok) {
       const { refused } = attachments;
-      const files = refused === 1 ? "A file was not accepted: see below." : `${refused} files were not accepted: see below.`;
+      const files = interpolate(ngettext(
+        "A file was not accepted: see below.", "%(count)s files were not accepted: see below.", refused,
+      ), { count: refused });
       tell(refused ? files : answer.message);
       return;
     }
@@ -77,16 +81,17 @@ async function send(url, body) {
     const type = response.headers.get("content-type") ?? "";
     if (type.startsWith("application/json")) return { ...await response.json(), ok: response.ok };
     const text = type.startsWith("text/plain") ? await response.text() : UNEXPECTED[response.status];
-    return { ok: false, message: text ?? `The server returned the error ${response.status}. Send the message again.` };
+    const { status } = response;
+    return { ok: false, message: text ?? interpolate(gettext("The server returned the error %(status)s. Send the message again."), { status }) };
   } catch (error) {
     console.warn("the message did not reach the server", error);
-    return { ok: false, message: "The server cannot be reached, or you are signed out. Your message is still here: send it again." };
+    return { ok: false, message: gettext("The server cannot be reached, or you are signed out. Your message is still here: send it again.") };
   }
 }
 
 const UNEXPECTED = {
-  403: "This page has expired. Copy your message, reload the page and send it again.",
-  404: "This run no longer exists, or you no longer have permission to see it.",
+  403: gettext("This page has expired. Copy your message, reload the page and send it again."),
+  404: gettext("This run no longer exists, or you no longer have permission to see it."),
 };
 
 function newKey() {
@@ -113,10 +118,10 @@ page?.addEventListener("run-summary", ({ detail: { thread } }) => {
 function line({ id, status, text }, isNext) {
   const what = element("span", { class: "what" }, text);
   if (!WAITS.has(status)) {
-    const link = element("a", { href: `${page.dataset.runsUrl}${encodeURIComponent(id)}/` }, "Show the work");
-    return element("li", {}, element("span", { class: "status", "data-status": status }, visible(status)), what, link);
+    const link = element("a", { href: `${page.dataset.runsUrl}${encodeURIComponent(id)}/` }, gettext("Show the work"));
+    return element("li", {}, element("span", { class: "status", "data-status": status }, statusWord(status)), what, link);
   }
-  const remove = element("button", { type: "button", class: "link", "aria-label": `Remove the message ${text}` }, "Remove");
+  const remove = element("button", { type: "button", class: "link", "aria-label": interpolate(gettext("Remove the message %(text)s"), { text }) }, gettext("Remove"));
   remove.addEventListener("click", async () => {
     remove.disabled = true;
     const body = new FormData();
@@ -124,7 +129,7 @@ function line({ id, status, text }, isNext) {
     await send(`${page.dataset.runsUrl}${encodeURIComponent(id)}/cancel/`, body);
     page.dispatchEvent(new CustomEvent("run-changed"));
   });
-  const found = element("li", {}, element("span", { class: "status", "data-status": "pending" }, "next"), what, remove);
+  const found = element("li", {}, element("span", { class: "status", "data-status": "pending" }, gettext("next")), what, remove);
   page.dispatchEvent(new CustomEvent("message-waits", { detail: { id, text, isNext, line: found } }));
   return found;
 }

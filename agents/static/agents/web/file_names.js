@@ -1,5 +1,6 @@
 // Completes `@` and a part of a file's name in a message to the path of the file.
 
+import { gettext } from "./i18n.js";
 import { element, setText } from "./text.js";
 
 const PAUSE_MILLISECONDS = 120;
@@ -15,7 +16,7 @@ export class FileNames {
     this.timer = null;
     this.asked = 0;
     this.chosen = 0;
-    this.list = element("ul", { class: "names", role: "listbox", id: `file-names-${++number}`, "aria-label": "Files", hidden: "" });
+    this.list = element("ul", { class: "names", role: "listbox", id: `file-names-${++number}`, "aria-label": gettext("Files"), hidden: "" });
     const parent = element("div", { class: "names-place" }, this.list);
     (field.closest("label") ?? field).after(parent);
     field.setAttribute("aria-autocomplete", "list");
@@ -70,7 +71,7 @@ export class FileNames {
       setText(option, path);
       return option;
     });
-    const note = paths.length === 0 ? "No file has this name." : "Write more of the name to see other files.";
+    const note = paths.length === 0 ? gettext("No file has this name.") : gettext("Write more of the name to see other files.");
     if (paths.length === 0 || isCut) options.push(element("li", { class: "quiet", role: "presentation" }, note));
     this.list.replaceChildren(...options);
     this.list.hidden = false;

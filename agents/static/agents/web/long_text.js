@@ -1,7 +1,8 @@
 // Shows the start of a text, and the rest on request: a browser lays out a few pages quickly, but
 // a megabyte slowly.
 
-import { appendText, element, setText } from "./text.js";
+import { gettext, interpolate } from "./i18n.js";
+import { appendText, element, inDigits, setText } from "./text.js";
 
 const SHOWN = 20_000;
 const MORE = 200_000;
@@ -42,9 +43,8 @@ export class LongText {
     }
     if (!this.button) return;
     this.button.hidden = left === 0;
-    this.button.textContent = left <= MORE
-      ? `Show all (${left.toLocaleString("en")} more characters)`
-      : `Show more (${left.toLocaleString("en")} characters left)`;
+    const label = left <= MORE ? gettext("Show all (%(count)s more characters)") : gettext("Show more (%(count)s characters left)");
+    this.button.textContent = interpolate(label, { count: inDigits(left) });
   }
 
   more() {

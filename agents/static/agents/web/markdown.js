@@ -2,6 +2,7 @@
 // The allowed tags are repeated here: no other tag becomes an element, even if the server sends it.
 
 import { codeBlock } from "./code.js";
+import { gettext, interpolate } from "./i18n.js";
 import { appendText, element, visible } from "./text.js";
 
 const TAGS = new Set([
@@ -43,7 +44,7 @@ const MAKERS = {
   td: ({ align }) => cell("td", align),
   table() {
     const inner = element("table", { class: "plain" });
-    return { inner, outer: element("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Table" }, inner) };
+    return { inner, outer: element("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": gettext("Table") }, inner) };
   },
   pre({ info }) {
     const block = codeBlock(info);
@@ -78,8 +79,9 @@ function link({ href }, runUrl) {
 /** Show a picture that the server has re-encoded, or its name if it is not available. */
 function picture({ src, alt }, runUrl) {
   const text = visible(alt ?? "");
-  if (!src.startsWith(`${runUrl}pictures/`)) return element("span", {}, `Picture: ${text}`);
+  const name = interpolate(gettext("Picture: %(name)s"), { name: text });
+  if (!src.startsWith(`${runUrl}pictures/`)) return element("span", {}, name);
   const shown = element("img", { src, alt: text, loading: "lazy", class: "picture" });
-  shown.addEventListener("error", () => shown.replaceWith(element("span", { class: "quiet" }, `Picture: ${text}`)));
+  shown.addEventListener("error", () => shown.replaceWith(element("span", { class: "quiet" }, name)));
   return shown;
 }

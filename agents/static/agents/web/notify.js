@@ -1,5 +1,7 @@
 // Notifications of the browser about new requests, while a page is open. The person switches them on in each browser.
 
+import { gettext } from "./i18n.js";
+
 const STORED = "vel-notifications";
 
 let known = null;
@@ -43,7 +45,7 @@ export async function notifyAboutNew(url) {
 
 function show({ id, agent, tool, url }) {
   // Several open pages have the same tag: the browser shows one notification.
-  const shown = new Notification("Waiting for your approval", { body: `${agent}: ${tool}`, tag: `vel-${id}` });
+  const shown = new Notification(gettext("Waiting for your approval"), { body: `${agent}: ${tool}`, tag: `vel-${id}` });
   shown.addEventListener("click", () => {
     focus();
     location.assign(url);

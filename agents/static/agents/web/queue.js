@@ -2,6 +2,7 @@
 
 import { CardList } from "./card_list.js";
 import { keepTime } from "./clock.js";
+import { gettext } from "./i18n.js";
 import { offerNotifications } from "./notify_button.js";
 import { listenToKeys } from "./queue_keys.js";
 import { followQueue } from "./queue_stream.js";
@@ -80,9 +81,9 @@ followQueue({
     wantChanges();
   },
   lost() {
-    connection("Connection lost. Reconnecting…");
+    connection(gettext("Connection lost. Reconnecting…"));
   },
   refused() {
-    connection("You are signed out. Reload the page to sign in.");
+    connection(gettext("You are signed out. Reload the page to sign in."));
   },
 });

@@ -1,9 +1,22 @@
 // Builds the review of a pending call from the JSON of agents/review, with the same elements as
 // templates/web/review.html. The server sends hidden characters as code points.
 
+import { gettext, interpolate, pgettext } from "./i18n.js";
 import { element } from "./text.js";
 
-const STATUS = { new: "new file", excerpt: "texts only" };
+const STATUS = {
+  new: gettext("new file"),
+  excerpt: gettext("texts only"),
+  changed: gettext("changed"),
+  deleted: gettext("deleted"),
+  unchanged: gettext("unchanged"),
+};
+const SEVERITIES = {
+  danger: gettext("danger"),
+  warning: gettext("warning"),
+  note: pgettext("severity", "note"),
+  error: gettext("error"),
+};
 const SIGNS = { context: " ", added: "+", removed: "-" };
 const WRAPPED = { added: "ins", removed: "del" };
 
@@ -47,20 +60,20 @@ function diff(section) {
   if (section.rows.length > 0) {
     const body = element("tbody");
     for (const each of section.rows) body.append(row(each));
-    const attributes = { class: "diff", role: "region", "aria-label": "Changes", tabindex: "0" };
+    const attributes = { class: "diff", role: "region", "aria-label": gettext("Changes"), tabindex: "0" };
     made.push(element("div", attributes, element("table", {}, body)));
   }
   return made;
 }
 
 function finding({ line, severity, description }) {
-  const where = line ? `line ${line}: ` : "";
-  return element("li", { "data-severity": severity }, element("strong", {}, severity), ` ${where}${description}`);
+  const text = line ? interpolate(gettext("line %(line)s: %(description)s"), { line, description }) : description;
+  return element("li", { "data-severity": severity }, element("strong", {}, SEVERITIES[severity] ?? severity), ` ${text}`);
 }
 
 function row({ kind, old_line, new_line, spans: pieces, no_newline, folded }) {
   if (kind === "gap") {
-    const cell = element("td", { class: "diff-gap", colspan: "4" }, `⋯ ${folded} unchanged lines`);
+    const cell = element("td", { class: "diff-gap", colspan: "4" }, interpolate(gettext("⋯ %(count)s unchanged lines"), { count: folded }));
     return element("tr", { class: "diff-row gap" }, cell);
   }
   if (kind === "cut") {
@@ -69,7 +82,7 @@ function row({ kind, old_line, new_line, spans: pieces, no_newline, folded }) {
   }
   const wrap = WRAPPED[kind];
   const text = element("td", { class: "diff-text" }, ...(wrap ? [element(wrap, {}, ...spans(pieces))] : spans(pieces)));
-  if (no_newline) text.append(element("span", { class: "diff-end" }, "no line break at the end"));
+  if (no_newline) text.append(element("span", { class: "diff-end" }, gettext("no line break at the end")));
   return element(
     "tr",
     { class: `diff-row ${kind}` },
@@ -81,13 +94,13 @@ function row({ kind, old_line, new_line, spans: pieces, no_newline, folded }) {
 }
 
 function sql(section) {
-  const connection = section.connection ? [facts([{ name: "Database", value: section.connection }])] : [];
+  const connection = section.connection ? [facts([{ name: gettext("Database"), value: section.connection }])] : [];
   const written = block(section.lines, "sql");
   const shown = section.formatted.length === 0
     ? [written]
     : [
         block(section.formatted, "sql"),
-        element("details", { class: "review-written" }, element("summary", {}, "Original statement"), written),
+        element("details", { class: "review-written" }, element("summary", {}, gettext("Original statement")), written),
       ];
   return [...connection, ...notes(section.notes), ...shown];
 }

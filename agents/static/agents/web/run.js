@@ -3,6 +3,7 @@
 import { CardList } from "./card_list.js";
 import { keepTime } from "./clock.js";
 import * as types from "./event_types.js";
+import { gettext, interpolate, ngettext } from "./i18n.js";
 import { listenToKeys } from "./queue_keys.js";
 import { showStatus, showSummary } from "./side.js";
 import { RunStream } from "./stream.js";
@@ -151,12 +152,14 @@ async function loadSummary() {
   approvals.update({ order: summary.approvals.map(({ id }) => id), cards: summary.approvals });
   showOthers(summary.for_others);
   page.dispatchEvent(new CustomEvent("run-summary", { detail: summary }));
-  document.title = summary.approvals.length ? `● Waiting for you · ${title}` : title;
+  document.title = summary.approvals.length ? interpolate(gettext("● Waiting for you · %(title)s"), { title }) : title;
 }
 
 function showOthers(count) {
   const note = document.getElementById("for-others");
-  note.textContent = count === 1 ? "A request is waiting for an approver." : `${count} requests are waiting for an approver.`;
+  note.textContent = interpolate(ngettext(
+    "A request is waiting for an approver.", "%(count)s requests are waiting for an approver.", count,
+  ), { count });
   note.hidden = count === 0;
 }
 
@@ -166,8 +169,8 @@ function say(text) {
 }
 
 const REFUSALS = {
-  4401: "You are signed out. Reload the page to sign in.",
-  4404: "This run no longer exists, or you no longer have permission to see it.",
+  4401: gettext("You are signed out. Reload the page to sign in."),
+  4404: gettext("This run no longer exists, or you no longer have permission to see it."),
 };
 
 const stream = new RunStream(runId, {
@@ -178,9 +181,9 @@ const stream = new RunStream(runId, {
     wantSummary();
   },
   lost() {
-    say("Connection lost. Reconnecting…");
+    say(gettext("Connection lost. Reconnecting…"));
   },
   refused(code) {
-    say(REFUSALS[code] ?? "The server refused the connection. Reload the page.");
+    say(REFUSALS[code] ?? gettext("The server refused the connection. Reload the page."));
   },
 }, { tree: "brief" });

@@ -1,6 +1,7 @@
 // Decides several requests together. The result lists the outcome of each.
 
 import { post } from "./card.js";
+import { gettext, interpolate } from "./i18n.js";
 import { element, visible } from "./text.js";
 
 export class Several {
@@ -32,7 +33,7 @@ export class Several {
     const boxes = this.boxes;
     const chosen = boxes.filter((box) => box.checked).length;
     this.form.hidden = boxes.length === 0 && !this.results.hasChildNodes();
-    this.counted.textContent = chosen ? `${chosen} selected` : "";
+    this.counted.textContent = chosen ? interpolate(gettext("%(count)s selected"), { count: chosen }) : "";
     this.form.classList.toggle("idle", chosen === 0 && !this.results.hasChildNodes());
     this.all.checked = chosen > 0 && chosen === boxes.length;
     this.all.indeterminate = chosen > 0 && chosen < boxes.length;

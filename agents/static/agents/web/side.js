@@ -1,12 +1,8 @@
 // The column beside the transcript: status, usage, files and the other runs of the conversation.
 
-import { element, setText, visible } from "./text.js";
-import { ENDED } from "./tree.js";
-
-const WORDS = {
-  pending: "pending", queued: "queued", running: "running", waiting: "waiting",
-  completed: "completed", failed: "failed", cancelled: "cancelled",
-};
+import { gettext, interpolate, ngettext } from "./i18n.js";
+import { element, inBytes, inDigits, setText, visible } from "./text.js";
+import { ENDED, statusWord } from "./tree.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -14,7 +10,7 @@ const byId = (id) => document.getElementById(id);
 export function showStatus(status) {
   const badge = byId("status");
   badge.dataset.status = status;
-  badge.textContent = WORDS[status] ?? visible(status);
+  badge.textContent = statusWord(status);
   const isOver = ENDED.has(status);
   for (const [id, isHidden] of [
     ["cancel", isOver], ["stop", isOver], ["again", !isOver], ["retry", status !== "failed"],
@@ -28,12 +24,14 @@ export function showStatus(status) {
 export function showSummary(summary, runId, runsUrl) {
   showStatus(summary.status);
   showNote(summary.note);
-  byId("tokens").textContent = summary.tokens.toLocaleString("en");
+  byId("tokens").textContent = inDigits(summary.tokens);
   const others = summary.members - 1;
-  byId("family").textContent = others ? `With ${others} ${others === 1 ? "subagent" : "subagents"}.` : "";
+  byId("family").textContent = others
+    ? interpolate(ngettext("With %(count)s subagent.", "With %(count)s subagents.", others), { count: others })
+    : "";
   showTime(summary);
   byId("turns").textContent = summary.turns;
-  byId("cost").textContent = summary.cost === null ? "unknown" : `$${summary.cost}`;
+  byId("cost").textContent = summary.cost === null ? gettext("unknown") : `$${inDigits(Number(summary.cost), { minimumFractionDigits: 4, useGrouping: false })}`;
   showFiles(summary.outputs);
   showThread(summary.thread, runId, runsUrl);
 }
@@ -52,7 +50,7 @@ function showTime({ started_at: started, ended_at: ended }) {
   clearInterval(ticking);
   const tell = () => {
     const seconds = Math.max(0, ((ended ? new Date(ended) : Date.now()) - new Date(started)) / 1000);
-    byId("elapsed").textContent = started ? duration(seconds) : "not started";
+    byId("elapsed").textContent = started ? duration(seconds) : gettext("not started");
   };
   tell();
   if (started && !ended) ticking = setInterval(tell, 1000);
@@ -60,7 +58,8 @@ function showTime({ started_at: started, ended_at: ended }) {
 
 function duration(seconds) {
   const whole = Math.round(seconds);
-  if (whole < 60) return `${seconds < 10 ? seconds.toFixed(1) : whole} s`;
+  if (seconds < 10) return `${inDigits(seconds, { minimumFractionDigits: 1, maximumFractionDigits: 1 })} s`;
+  if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
@@ -70,11 +69,11 @@ function showFiles({ files, is_cut: isCut, not_shown: notShown }) {
   const lines = files.map((file) => {
     const name = file.url ? element("a", { href: file.url, download: "" }) : element("span");
     setText(name, file.name);
-    const line = element("li", {}, name, element("span", { class: "quiet" }, size(file.size)));
+    const line = element("li", {}, name, element("span", { class: "quiet" }, file.size === null ? "" : inBytes(file.size)));
     if (file.picture) line.append(thumbnail(file));
     return line;
   });
-  if (isCut) lines.push(element("li", { class: "quiet" }, "… and more"));
+  if (isCut) lines.push(element("li", { class: "quiet" }, gettext("… and more")));
   if (notShown) lines.push(element("li", { class: "quiet" }, notShown));
   byId("files").replaceChildren(...lines);
 }
@@ -91,16 +90,9 @@ function showThread(runs, runId, runsUrl) {
   byId("thread").replaceChildren(...runs.map((run) => {
     const link = element(
       "a", { href: `${runsUrl}${run.id}/`, title: run.text },
-      element("span", { class: "status", "data-status": run.status }, WORDS[run.status] ?? run.status),
+      element("span", { class: "status", "data-status": run.status }, statusWord(run.status)),
       run.text,
     );
     return element("li", { "aria-current": run.id === runId ? "page" : null }, link);
   }));
-}
-
-function size(bytes) {
-  if (bytes === null) return "";
-  if (bytes < 1000) return `${bytes} B`;
-  const power = Math.min(3, Math.floor(Math.log10(bytes) / 3));
-  return `${(bytes / 1000 ** power).toPrecision(3)} ${["B", "kB", "MB", "GB"][power]}`;
 }

@@ -1,13 +1,14 @@
 // A subagent in a transcript: folded at first. While it is open, its own socket sends its events.
 
+import { gettext, interpolate } from "./i18n.js";
 import { RunStream } from "./stream.js";
 import { element, setText, visible } from "./text.js";
 import { Transcript } from "./transcript.js";
 import { STATUS_AFTER, ENDED } from "./tree.js";
 
 const REFUSED = {
-  4401: "You are signed out. Reload the page to sign in.",
-  4404: "You do not have permission to see this subagent, unless it has a request that you can decide.",
+  4401: gettext("You are signed out. Reload the page to sign in."),
+  4404: gettext("You do not have permission to see this subagent, unless it has a request that you can decide."),
 };
 
 export class Subagents {
@@ -21,9 +22,9 @@ export class Subagents {
   fold({ child_run_id: id, name, task }) {
     const badge = element("span", { class: "status" });
     const label = this.tree.members.get(id)?.name || visible(name ?? id);
-    const link = element("a", { href: this.urlOf(id) }, `Open the run of ${label}`);
+    const link = element("a", { href: this.urlOf(id) }, interpolate(gettext("Open the run of %(name)s"), { name: label }));
     const problem = element("p", { class: "note", role: "status", hidden: "" });
-    const said = element("div", { class: "transcript", role: "log", "aria-label": `Work of ${label}`, "aria-live": "off" });
+    const said = element("div", { class: "transcript", role: "log", "aria-label": interpolate(gettext("Work of %(name)s"), { name: label }), "aria-live": "off" });
     const made = element(
       "details", { class: "fold subagent", "data-run": id },
       element(
@@ -54,8 +55,8 @@ export class Subagents {
       },
       answer() {},
       open: () => tell(""),
-      lost: () => tell("Connection lost. Reconnecting…"),
-      refused: (code) => tell(REFUSED[code] ?? "The server refused the connection. Reload the page."),
+      lost: () => tell(gettext("Connection lost. Reconnecting…")),
+      refused: (code) => tell(REFUSED[code] ?? gettext("The server refused the connection. Reload the page.")),
     };
     fold.addEventListener("toggle", () => {
       if (!fold.open) stream?.close();

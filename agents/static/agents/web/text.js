@@ -50,6 +50,24 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** Return the parts of a translated text: texts, and nodes in the places of `%(name)s`. */
+export function withNodes(text, nodes) {
+  return text.split(/%\((\w+)\)s/).map((part, at) => (at % 2 ? nodes[part] : part));
+}
+
+/** Return a number in the format of the page's language. */
+export function inDigits(number, options = {}) {
+  return number.toLocaleString(document.documentElement.lang || "en", options);
+}
+
+/** Return a number of bytes in the largest unit, with three digits. */
+export function inBytes(bytes) {
+  if (bytes < 1000) return `${bytes} B`;
+  const power = Math.min(3, Math.floor(Math.log10(bytes) / 3));
+  const digits = { minimumSignificantDigits: 3, maximumSignificantDigits: 3 };
+  return `${inDigits(bytes / 1000 ** power, digits)} ${["B", "kB", "MB", "GB"][power]}`;
+}
+
 /** Return a value of a tool's input as readable text. */
 export function plain(value) {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";

@@ -1,5 +1,6 @@
 // Short messages at the lower edge of the page. A message can offer to undo an action that has not been sent yet.
 
+import { gettext } from "./i18n.js";
 import { element, setText } from "./text.js";
 
 const SHOWN_MILLISECONDS = 6000;
@@ -15,7 +16,7 @@ const delayed = new Set();
 /** Show `text`. A problem stays until the user closes it. */
 export function toast(text, { isProblem = false } = {}) {
   const shown = build(text, isProblem);
-  const close = button("Close", () => shown.remove());
+  const close = button(gettext("Close"), () => shown.remove());
   shown.append(close);
   if (!isProblem) setTimeout(() => shown.remove(), SHOWN_MILLISECONDS);
 }
@@ -26,7 +27,7 @@ export function toast(text, { isProblem = false } = {}) {
  * If the user undoes the action, calls `undone` instead. If the user closes the message, leaves the page or switches to
  * another tab, calls `act` at once: it has to send with `keepalive`. `now` is the label of the button that closes it.
  */
-export function delay(text, { act, undone, now = "Send now" }) {
+export function delay(text, { act, undone, now = gettext("Send now") }) {
   const shown = build(text, false);
   const action = { finish, undo };
   function end() {
@@ -43,7 +44,7 @@ export function delay(text, { act, undone, now = "Send now" }) {
   const timer = setTimeout(finish, UNDO_MILLISECONDS);
   delayed.add(action);
   const time = element("span", { class: "toast-time", "aria-hidden": "true" });
-  shown.append(button("Undo", undo, "primary"), button(now, finish), time);
+  shown.append(button(gettext("Undo"), undo, "primary"), button(now, finish), time);
 }
 
 function build(text, isProblem) {

@@ -2,6 +2,7 @@
 
 import { highlightIn } from "./code.js";
 import * as types from "./event_types.js";
+import { gettext, interpolate } from "./i18n.js";
 import { LongText } from "./long_text.js";
 import { reviewElement } from "./review.js";
 import { element, plain, visible } from "./text.js";
@@ -14,19 +15,31 @@ const READ = new Set(document.getElementById("run")?.dataset.readable.split(" ")
 // The marker that agents/events/preview.py writes where it cuts a text.
 const CUT = /\n\[… [\d,]+ bytes cut …\]\n/;
 const STATUS = {
-  preparing: ["preparing", "queued"],
-  called: ["called", "queued"],
-  running: ["running", "running"],
-  waiting: ["waiting", "waiting"],
-  approved: ["approved", "queued"],
-  changed: ["approved with changes", "queued"],
-  rejected: ["rejected", "cancelled"],
-  answered: ["answered", "completed"],
-  done: ["done", "completed"],
-  failed: ["failed", "failed"],
-  invalid: ["invalid input", "failed"],
-  denied: ["denied", "failed"],
+  preparing: [gettext("preparing"), "queued"],
+  called: [gettext("called"), "queued"],
+  running: [gettext("running"), "running"],
+  waiting: [gettext("waiting"), "waiting"],
+  approved: [gettext("approved"), "queued"],
+  changed: [gettext("approved with changes"), "queued"],
+  rejected: [gettext("rejected"), "cancelled"],
+  answered: [gettext("answered"), "completed"],
+  done: [gettext("done"), "completed"],
+  failed: [gettext("failed"), "failed"],
+  invalid: [gettext("invalid input"), "failed"],
+  denied: [gettext("denied"), "failed"],
 };
+
+/** A connection, and several of the same kind. */
+const CONNECTION = [
+  {
+    allowed: gettext("%(where)s: %(sent)s bytes sent, %(received)s received"),
+    refused: gettext("%(where)s: refused: %(reason)s"),
+  },
+  {
+    allowed: gettext("%(where)s: %(count)s times, %(sent)s bytes sent, %(received)s received"),
+    refused: gettext("%(where)s: %(count)s times, refused: %(reason)s"),
+  },
+];
 
 export class ToolCard {
   /** `runUrl` is the page of the run that makes the call. */
@@ -49,14 +62,14 @@ export class ToolCard {
     this.brief = element("span", { class: "brief" });
     this.status = element("span", { class: "status" });
     this.input = element("div");
-    this.outputLabel = element("div", { class: "label", hidden: "" }, "Output");
+    this.outputLabel = element("div", { class: "label", hidden: "" }, gettext("Output"));
     this.output = element("pre", { hidden: "", tabindex: "0" });
     this.outputText = new LongText(this.output);
     // The output in the form of its tool, and a button that shows it as text.
     this.shaped = element("div", { class: "shaped", hidden: "" });
-    this.asText = element("button", { type: "button", class: "link as-text", hidden: "" }, "Show as text");
+    this.asText = element("button", { type: "button", class: "link as-text", hidden: "" }, gettext("Show as text"));
     this.asText.addEventListener("click", () => this.showShaped(this.shaped.hidden));
-    this.whole = element("button", { type: "button", class: "more", hidden: "" }, "Show full input and output");
+    this.whole = element("button", { type: "button", class: "more", hidden: "" }, gettext("Show full input and output"));
     this.whole.addEventListener("click", () => this.loadWhole(true));
     this.network = element("div");
     this.root = element(
@@ -127,7 +140,7 @@ export class ToolCard {
     if (!this.streamed) {
       const shown = element("pre", { tabindex: "0" });
       this.streamed = new LongText(shown);
-      this.input.replaceChildren(element("div", { class: "label" }, "Input"), element("div", {}, shown));
+      this.input.replaceChildren(element("div", { class: "label" }, gettext("Input")), element("div", {}, shown));
     }
     this.streamed.append(text);
   }
@@ -136,7 +149,7 @@ export class ToolCard {
     this.isCalled = true;
     const fields = input !== null && typeof input === "object" && !Array.isArray(input)
       ? Object.entries(input)
-      : [["input", input]];
+      : [[gettext("input"), input]];
     this.context.input = input;
     const [codeField, language] = this.context.code;
     this.input.replaceChildren(...(this.form.input?.(input, this.context) ?? fields.flatMap(
@@ -149,11 +162,11 @@ export class ToolCard {
 
   /** Show a connection of a command, allowed or refused. */
   addConnection({ host, port, allowed, reason, sent, received, count }) {
-    if (!this.network.hasChildNodes()) this.network.append(element("div", { class: "label" }, "Network"));
-    const where = host ? `${host}:${port}` : "a request";
-    const times = count > 1 ? `${count} times, ` : "";
-    const how = allowed ? `${times}${sent} bytes sent, ${received} received` : `${times}refused: ${reason}`;
-    this.network.append(element("div", { class: allowed ? "event" : "event bad" }, visible(`${where}: ${how}`)));
+    if (!this.network.hasChildNodes()) this.network.append(element("div", { class: "label" }, gettext("Network")));
+    const where = host ? `${host}:${port}` : gettext("a request");
+    const text = CONNECTION[Number(count > 1)][allowed ? "allowed" : "refused"];
+    const shown = interpolate(text, { where, count, sent, received, reason });
+    this.network.append(element("div", { class: allowed ? "event" : "event bad" }, visible(shown)));
   }
 
   /** Append a part of the output. */
@@ -181,7 +194,7 @@ export class ToolCard {
   showShaped(isShaped) {
     this.shaped.hidden = !isShaped;
     this.output.parentElement.hidden = isShaped;
-    this.asText.textContent = isShaped ? "Show as text" : "Show formatted";
+    this.asText.textContent = isShaped ? gettext("Show as text") : gettext("Show formatted");
   }
 
   cut() {
@@ -202,7 +215,7 @@ export class ToolCard {
     } catch (error) {
       console.warn("the call could not be loaded", error);
       this.isRefused = true;
-      this.whole.textContent = "The call could not be loaded. You may not have permission to see it.";
+      this.whole.textContent = gettext("The call could not be loaded. You may not have permission to see it.");
       return;
     }
     if (call.review) this.input.replaceChildren(reviewElement(call.review));
@@ -215,7 +228,7 @@ export class ToolCard {
     this.isRefused = all;
     if (all && call.output) this.setOutput(call.output);
     this.whole.hidden = !call.is_cut;
-    this.whole.textContent = "The rest is too long to show here.";
+    this.whole.textContent = gettext("The rest is too long to show here.");
   }
 }
 
@@ -224,7 +237,7 @@ function inShort(value) {
   if (typeof value === "string") return value;
   if (Array.isArray(value) && value.length > 0 && value.every((item) => item?.content && item?.status)) {
     const done = value.filter((item) => item.status === "completed").length;
-    return `${done} of ${value.length} done`;
+    return interpolate(gettext("%(done)s of %(count)s done"), { done, count: value.length });
   }
   return JSON.stringify(value);
 }

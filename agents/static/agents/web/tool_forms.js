@@ -1,6 +1,7 @@
 // The forms of tools' inputs and outputs, by tool. Features add forms: see agents/doors/web/tool_forms.py.
 // All contents come from models, tools and files: a form shows them as text.
 
+import { gettext, interpolate } from "./i18n.js";
 import { jsonTree } from "./tool_forms/json.js";
 import { fileForm } from "./tool_forms/file.js";
 import { tableForm } from "./tool_forms/table.js";
@@ -31,7 +32,8 @@ export function codeOf(tool) {
 /** Return what the agent did in one call, and in several. */
 export function wordsOf(tool) {
   const [once, several] = TOOLS.get(tool)?.words ?? ["", ""];
-  return once ? [once, several] : [`called ${tool}`, `called ${tool} # times`];
+  if (once) return [once, several];
+  return [gettext("called %(tool)s"), gettext("called %(tool)s # times")].map((text) => interpolate(text, { tool }));
 }
 
 /** Return a tree for an object or a list as JSON text, or null. */

@@ -2,21 +2,30 @@
 
 import { CallGroup } from "./call_group.js";
 import * as types from "./event_types.js";
+import { gettext, interpolate, ngettext } from "./i18n.js";
 import { LongText } from "./long_text.js";
 import { RenderedTexts } from "./said.js";
 import { ToolCard } from "./tool.js";
 import { element, plain, setText, visible } from "./text.js";
 
 const DECISIONS = { approve: "approved", edit: "changed", reject: "rejected", respond: "answered" };
-const TRUST = { imported: "imported, not reviewed", local: "from a directory on the server" };
+const DECIDED = {
+  approve: [gettext("%(by)s approved"), gettext("%(by)s approved %(tool)s")],
+  edit: [gettext("%(by)s changed"), gettext("%(by)s changed %(tool)s")],
+  reject: [gettext("%(by)s rejected"), gettext("%(by)s rejected %(tool)s")],
+  respond: [gettext("%(by)s answered"), gettext("%(by)s answered %(tool)s")],
+};
+const TRUST = { imported: gettext("imported, not reviewed"), local: gettext("from a directory on the server") };
 const GUARDED = {
-  input: "the message", output: "a reply", thinking: "the model's thinking", tool_call: "a call", tool_result: "a result",
+  input: gettext("the message"), output: gettext("a reply"), thinking: gettext("the model's thinking"),
+  tool_call: gettext("a call"), tool_result: gettext("a result"),
 };
 const COMPACTED = {
-  model: "Earlier turns were summarised by the model",
-  journal: "Earlier turns were summarised from the journal, without the model",
-  clipping: "Long texts of earlier turns were cut",
+  model: gettext("Earlier turns were summarised by the model: %(before)s tokens became %(after)s."),
+  journal: gettext("Earlier turns were summarised from the journal, without the model: %(before)s tokens became %(after)s."),
+  clipping: gettext("Long texts of earlier turns were cut: %(before)s tokens became %(after)s."),
 };
+const SCOPES = { run: gettext("run"), day: gettext("day"), month: gettext("month") };
 const PARTS = {
   [types.TEXT_STARTED]: "text", [types.TEXT_DELTA]: "text", [types.TEXT_COMPLETED]: "text",
   [types.REASONING_STARTED]: "reasoning", [types.REASONING_DELTA]: "reasoning", [types.REASONING_COMPLETED]: "reasoning",
@@ -94,7 +103,7 @@ export class Transcript {
   addPart(kind, key) {
     const said = element("div", { class: "said" });
     const shown = kind === "text" ? element("div", {}, said) : element(
-      "details", { class: "fold thinking" }, element("summary", {}, "Thinking"), said,
+      "details", { class: "fold thinking" }, element("summary", {}, gettext("Thinking")), said,
     );
     this.append(shown);
     this.unfinished.set(key, shown);
@@ -124,10 +133,10 @@ export class Transcript {
       case types.STEP_RESET:
         for (const node of this.unfinished.values()) node.remove();
         this.unfinished.clear();
-        this.note(`The model call is repeated: ${data.reason}`);
+        this.note(interpolate(gettext("The model call is repeated: %(reason)s"), data));
         break;
       case types.MODEL_FALLBACK:
-        this.note(`${data.from_provider} ${data.from_model} is unavailable: ${data.provider} ${data.model} continues.`);
+        this.note(interpolate(gettext("%(from_provider)s %(from_model)s is unavailable: %(provider)s %(model)s continues."), data));
         break;
       case types.SANDBOX_CONNECTION:
         this.tools.get(data.call_id)?.addConnection(data);
@@ -139,7 +148,7 @@ export class Transcript {
         this.decided(data);
         break;
       case types.RUN_RESUMED:
-        if (data.reason !== "approvals decided") this.note(`The run continues: ${data.reason}`);
+        if (data.reason !== "approvals decided") this.note(interpolate(gettext("The run continues: %(reason)s"), data));
         break;
       case types.RUN_SUSPENDED:
         if (data.reason !== "approval") this.note(waitsFor(data));
@@ -149,10 +158,12 @@ export class Transcript {
         this.root.append(this.subagent(data));
         break;
       case types.SKILL_LOADED:
-        this.note(`Skill loaded: ${data.name}${data.version ? ` ${data.version}` : ""} (${TRUST[data.trust] ?? data.trust})`);
+        this.note(interpolate(gettext("Skill loaded: %(name)s (%(trust)s)"), {
+          name: data.version ? `${data.name} ${data.version}` : data.name, trust: TRUST[data.trust] ?? data.trust,
+        }));
         break;
       case types.SKILL_DEACTIVATED:
-        this.note(`Skill deactivated: ${data.name}`);
+        this.note(interpolate(gettext("Skill deactivated: %(name)s"), data));
         break;
       case types.SKILLS_SKIPPED:
         this.skipped(data);
@@ -164,54 +175,63 @@ export class Transcript {
         this.note(runsOutside(data), true);
         break;
       case types.WORKSPACE_MOVED:
-        this.note(data.lost_host
-          ? `The host ${data.lost_host} failed. The files are restored from the last snapshot; later changes are lost.`
-          : `The files were moved to the host ${data.host}.`, Boolean(data.lost_host));
-        if (data.mcp_state === "lost") this.note("The state of the MCP programs is lost. They were restarted.", true);
+        this.note(interpolate(data.lost_host
+          ? gettext("The host %(lost_host)s failed. The files are restored from the last snapshot; later changes are lost.")
+          : gettext("The files were moved to the host %(host)s."), data), Boolean(data.lost_host));
+        if (data.mcp_state === "lost") this.note(gettext("The state of the MCP programs is lost. They were restarted."), true);
         break;
       case types.BUDGET_WARNING:
-        this.note(`Budget nearly used up: ${amount(data, data.used)} of ${amount(data, data.limit)} (limit of the ${data.scope}).`);
+        this.note(interpolate(gettext("Budget nearly used up: %(used)s of %(limit)s (limit of the %(scope)s)."), {
+          used: amount(data, data.used), limit: amount(data, data.limit), scope: SCOPES[data.scope] ?? data.scope,
+        }));
         break;
       case types.CONTEXT_COMPACTED:
-        this.note(`${COMPACTED[data.by] ?? COMPACTED.model}: ${data.before} tokens became ${data.after}.`);
+        this.note(interpolate(COMPACTED[data.by] ?? COMPACTED.model, data));
         break;
       case types.OUTPUT_INVALID:
-        this.note(`The answer does not match its schema: ${data.problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; ")}`, true);
+        this.note(interpolate(gettext("The answer does not match its schema: %(problems)s"), {
+          problems: data.problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join("; "),
+        }), true);
         break;
       case types.GUARD_STUCK:
-        this.note(`The agent repeats itself (${data.kind}, ${data.count} times); ${data.action === "end" ? "the run ends" : "it received a message about this"}.`, true);
+        this.note(interpolate(data.action === "end"
+          ? gettext("The agent repeats itself (%(kind)s, %(count)s times); the run ends.")
+          : gettext("The agent repeats itself (%(kind)s, %(count)s times); it received a message about this."), data), true);
         break;
       case types.GUARD_BLOCKED:
-        this.note(`The guardrail ${data.guardrail} blocked ${GUARDED[data.stage] ?? data.stage}: ${data.reason}`, true);
+        this.note(interpolate(gettext("The guardrail %(guardrail)s blocked %(stage)s: %(reason)s"), {
+          ...data, stage: GUARDED[data.stage] ?? data.stage,
+        }), true);
         break;
       case types.GUARD_REPLACED:
-        this.note(`The guardrail ${data.guardrail} changed ${GUARDED[data.stage] ?? data.stage}.`);
+        this.note(interpolate(gettext("The guardrail %(guardrail)s changed %(stage)s."), {
+          ...data, stage: GUARDED[data.stage] ?? data.stage,
+        }));
         break;
       case types.HOOK_FAILED:
-        this.note(`The hook ${data.hook} ${data.message} (${data.point}).`, true);
+        this.note(interpolate(gettext("The hook %(hook)s %(message)s (%(point)s)."), data), true);
         break;
       case types.TOOL_RETRIED:
-        this.note(`Retrying in ${data.retry_in} s: ${data.message}`);
+        this.note(interpolate(gettext("Retrying in %(retry_in)s s: %(message)s"), data));
         break;
       case types.RUN_COMPLETED:
         if ("structured_output" in data) this.value(data.structured_output);
-        if (!QUIET_ENDS.has(data.finish_reason)) this.note(`Ended: ${data.finish_reason}`, true);
+        if (!QUIET_ENDS.has(data.finish_reason)) this.note(interpolate(gettext("Ended: %(finish_reason)s"), data), true);
         break;
       case types.RUN_FAILED:
-        this.note(`Failed: ${data.message ?? data.code}`, true);
+        this.note(interpolate(gettext("Failed: %(message)s"), { message: data.message ?? data.code }), true);
         break;
       case types.RUN_CANCELLED:
-        this.note(`Cancelled${data.by ? ` by ${data.by}` : ""}${data.reason ? `: ${data.reason}` : ""}`, true);
+        this.note(because(data.by ? interpolate(gettext("Cancelled by %(by)s"), data) : gettext("Cancelled"), data.reason), true);
         break;
     }
   }
 
   decided({ call_id: id, decision, by, reason }) {
-    const word = DECISIONS[decision] ?? decision;
     const card = this.tools.get(id);
-    card?.setStatus(word);
-    const what = card ? ` ${card.tool}` : "";
-    this.note(`${by ?? "Somebody"} ${word}${what}${reason ? `: ${reason}` : ""}`);
+    card?.setStatus(DECISIONS[decision] ?? decision);
+    const [alone, withTool] = DECIDED[decision] ?? [`%(by)s ${decision}`, `%(by)s ${decision} %(tool)s`];
+    this.note(because(interpolate(card ? withTool : alone, { by: by ?? gettext("Somebody"), tool: card?.tool }), reason));
   }
 
   skipped({ problems = [], count = problems.length }) {
@@ -222,7 +242,7 @@ export class Transcript {
       list.append(line);
     }
     const title = element("summary");
-    setText(title, count === 1 ? "1 skill was skipped" : `${count} skills were skipped`);
+    setText(title, interpolate(ngettext("%(count)s skill was skipped", "%(count)s skills were skipped", count), { count }));
     this.endGroup();
     this.root.append(element("details", { class: "fold" }, title, element("div", { class: "inside" }, list)));
   }
@@ -232,7 +252,7 @@ export class Transcript {
     setText(text, plain(answer));
     this.endGroup();
     this.root.append(element(
-      "details", { class: "fold value", open: true }, element("summary", {}, "Answer as data"), element("div", { class: "inside" }, text),
+      "details", { class: "fold value", open: true }, element("summary", {}, gettext("Answer as data")), element("div", { class: "inside" }, text),
     ));
   }
 
@@ -246,16 +266,25 @@ export class Transcript {
 
 function runsOutside({ changes, count, incomplete }) {
   const files = changes.map(({ path, what, why }) => `${what} ${path} (${why})`);
-  if (count > changes.length) files.push(`${count - changes.length} more files`);
-  const unseen = incomplete.map((place) => `not checked: ${place}`);
-  return `These files can run outside the sandbox later. Check them first: ${[...files, ...unseen].join("; ")}`;
+  if (count > changes.length) files.push(interpolate(gettext("%(count)s more files"), { count: count - changes.length }));
+  const unseen = incomplete.map((place) => interpolate(gettext("not checked: %(place)s"), { place }));
+  return interpolate(gettext("These files can run outside the sandbox later. Check them first: %(files)s"), {
+    files: [...files, ...unseen].join("; "),
+  });
+}
+
+/** Return `text`, with its reason if there is one. */
+function because(text, reason) {
+  return reason ? `${text}: ${reason}` : text;
 }
 
 function amount({ kind }, value) {
-  return kind === "cost" ? `$${value}` : `${value} tokens`;
+  return kind === "cost" ? `$${value}` : interpolate(gettext("%(count)s tokens"), { count: value });
 }
 
 function waitsFor({ reason, child_run_ids: ids = [] }) {
-  if (reason !== "children") return `The run is waiting: ${reason}`;
-  return `The run is waiting for ${ids.length} ${ids.length === 1 ? "subagent" : "subagents"}.`;
+  if (reason !== "children") return interpolate(gettext("The run is waiting: %(reason)s"), { reason });
+  return interpolate(ngettext(
+    "The run is waiting for %(count)s subagent.", "The run is waiting for %(count)s subagents.", ids.length,
+  ), { count: ids.length });
 }

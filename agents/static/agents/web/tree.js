@@ -2,6 +2,7 @@
 // descendants, which can arrive in any order.
 
 import * as types from "./event_types.js";
+import { gettext, interpolate, ngettext } from "./i18n.js";
 import { element, setText, visible } from "./text.js";
 
 export const STATUS_AFTER = {
@@ -14,8 +15,22 @@ export const STATUS_AFTER = {
   [types.RUN_CANCELLED]: "cancelled",
 };
 export const ENDED = new Set(["completed", "failed", "cancelled"]);
-const REASONS = { approval: "waiting for a decision", children: "waiting for subagents" };
-const wordOf = (reason) => REASONS[reason] ?? (reason ? `waiting for a ${reason}` : undefined);
+const STATUS_WORDS = {
+  pending: gettext("pending"), queued: gettext("queued"), running: gettext("running"), waiting: gettext("waiting"),
+  completed: gettext("completed"), failed: gettext("failed"), cancelled: gettext("cancelled"),
+};
+const REASONS = {
+  approval: gettext("waiting for a decision"),
+  budget: gettext("waiting for a budget"),
+  children: gettext("waiting for subagents"),
+};
+const wordOf = (reason) =>
+  REASONS[reason] ?? (reason ? interpolate(gettext("waiting for a %(reason)s"), { reason }) : undefined);
+
+/** Return the word for the status of a run. */
+export function statusWord(status) {
+  return STATUS_WORDS[status] ?? visible(status);
+}
 
 export class SubagentTree {
   /** `list` is a `ul`. `note` shows what the run is waiting for. `urlOf(id)` is the page of a run. */
@@ -83,7 +98,7 @@ export class SubagentTree {
   }
 
   tell(member) {
-    const word = wordOf(member.reason) ?? member.status;
+    const word = wordOf(member.reason) ?? statusWord(member.status);
     for (const badge of [member.badge, ...(this.badges.get(member.id) ?? [])]) {
       if (!badge) continue;
       badge.dataset.status = member.status;
@@ -97,10 +112,12 @@ export class SubagentTree {
     if (left.length === 0) return;
     const counts = new Map();
     for (const { status, reason } of left) {
-      const word = wordOf(reason) ?? status;
+      const word = wordOf(reason) ?? statusWord(status);
       counts.set(word, (counts.get(word) ?? 0) + 1);
     }
-    const parts = [...counts].map(([word, count]) => `${count} ${word}`).join(", ");
-    setText(this.shown.note, `Waiting for ${left.length} ${left.length === 1 ? "subagent" : "subagents"}: ${parts}`);
+    const parts = [...counts].map(([word, count]) => interpolate(gettext("%(count)s %(status)s"), { count, status: word })).join(", ");
+    setText(this.shown.note, interpolate(ngettext(
+      "Waiting for %(count)s subagent: %(parts)s", "Waiting for %(count)s subagents: %(parts)s", left.length,
+    ), { count: left.length, parts }));
   }
 }

@@ -1,5 +1,6 @@
 // Updates the count of waiting requests: in the navigation, and on the icon of the installed app.
 
+import { gettext, interpolate } from "./i18n.js";
 import { notifyAboutNew } from "./notify.js";
 import { followQueue } from "./queue_stream.js";
 
@@ -15,7 +16,7 @@ if (badge) {
   followQueue({
     changed({ pending }) {
       badge.textContent = pending;
-      badge.setAttribute("aria-label", `${pending} waiting`);
+      badge.setAttribute("aria-label", interpolate(gettext("%(count)s waiting"), { count: pending }));
       badge.hidden = pending === 0;
       showOnIcon(pending);
       notifyAboutNew(url);

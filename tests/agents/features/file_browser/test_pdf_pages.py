@@ -227,6 +227,19 @@ def test_a_page_that_takes_too_long_is_stopped_and_others_are_shown(
     assert olga.get(page_url(run, "slow.pdf")).status_code == 404
 
 
+def test_a_reason_in_the_cache_is_shown_in_the_language_of_each_reader(
+    run: str, olga: Client
+) -> None:
+    put_output(run, "bad.pdf", CASES["large"][0]())
+    for language, reason in (
+        ("de", "zu groß für eine Vorschau"),
+        ("en", "too large for a preview"),
+    ):
+        olga.cookies["vel_language"] = language
+        assert reason in show(olga, run, f"{OUTPUTS}/bad.pdf")
+        assert reason in olga.get(page_url(run, "bad.pdf")).content.decode()
+
+
 @pytest.mark.parametrize(
     ("make", "size"),
     [

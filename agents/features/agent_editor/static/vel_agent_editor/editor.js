@@ -1,7 +1,8 @@
 // The settings of an agent: tabs without a reload, a live rehearsal, and test runs beside the form.
 // Without this script, each of them is a link or a button of a form.
 
-import { element } from "../agents/web/text.js";
+import { gettext, interpolate } from "../agents/web/i18n.js";
+import { element, inDigits } from "../agents/web/text.js";
 import { showRehearsal } from "./rehearsal.js";
 import { helpWithSchema } from "./schema.js";
 import { tryBeside } from "./try.js";
@@ -32,12 +33,12 @@ function helpWithPrompt() {
   const prompt = document.getElementById("id_system_prompt");
   const tokens = document.getElementById("tokens");
   if (!prompt || !tokens) return;
-  const count = () => { tokens.textContent = countTokens(prompt.value).toLocaleString("en"); };
+  const count = () => { tokens.textContent = inDigits(countTokens(prompt.value)); };
   prompt.addEventListener("input", count);
   count();
   for (const code of document.querySelectorAll("#variables code")) {
     const name = code.textContent;
-    const button = element("button", { type: "button", title: `Insert ${name}` }, name);
+    const button = element("button", { type: "button", title: interpolate(gettext("Insert %(name)s"), { name }) }, name);
     button.addEventListener("click", () => {
       prompt.setRangeText(name, prompt.selectionStart, prompt.selectionEnd, "end");
       prompt.dispatchEvent(new Event("input", { bubbles: true }));
@@ -61,11 +62,11 @@ function rehearseLive() {
     try {
       const response = await fetch(form.getAttribute("action"), { method: "POST", body: data, headers: JSON_ONLY });
       const isJson = (response.headers.get("content-type") || "").includes("json");
-      const found = isJson ? await response.json() : { problem: "The rules cannot be rehearsed. Publish them to see why, or reload the page." };
+      const found = isJson ? await response.json() : { problem: gettext("The rules cannot be rehearsed. Publish them to see why, or reload the page.") };
       if (mine === number) showRehearsal(place, found);
     } catch (error) {
       console.warn("the rules could not be rehearsed", error);
-      if (mine === number) showRehearsal(place, { problem: "The server did not answer." });
+      if (mine === number) showRehearsal(place, { problem: gettext("The server did not answer.") });
     }
   };
   panel.addEventListener("input", () => {
@@ -84,7 +85,7 @@ function warnOfUnsaved() {
   let isUnsaved = form.querySelector(".has-errors") !== null;
   form.addEventListener("input", () => {
     isUnsaved = true;
-    note.textContent = "Unsaved changes";
+    note.textContent = gettext("Unsaved changes");
   });
   form.addEventListener("submit", () => { isUnsaved = false; });
   window.addEventListener("beforeunload", (event) => {

@@ -1,5 +1,6 @@
 // The output schema: examples to start from, and a check while it is written.
 
+import { gettext } from "../agents/web/i18n.js";
 import { setText } from "../agents/web/text.js";
 
 const PAUSE = 500;
@@ -24,10 +25,10 @@ export function helpWithSchema(form) {
     try {
       const response = await fetch(form.getAttribute("action"), { method: "POST", body: data, headers: { accept: "application/json" } });
       const isJson = (response.headers.get("content-type") || "").includes("json");
-      found = isJson ? await response.json() : { problem: "The schema cannot be checked. Publish it to see why, or reload the page." };
+      found = isJson ? await response.json() : { problem: gettext("The schema cannot be checked. Publish it to see why, or reload the page.") };
     } catch (error) {
       console.warn("the schema could not be checked", error);
-      found = { problem: "The server did not answer." };
+      found = { problem: gettext("The server did not answer.") };
     }
     if (mine !== number) return;
     setText(result, found.problem || found.result);

@@ -1,6 +1,8 @@
 // A test run beside the form: its status and its answer, without leaving the form.
 
+import { gettext } from "../agents/web/i18n.js";
 import { appendText, element, visible } from "../agents/web/text.js";
+import { statusWord } from "../agents/web/tree.js";
 
 const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 15000;
@@ -19,7 +21,7 @@ async function follow(row, status, url) {
       return;
     }
     status.dataset.status = found.status;
-    status.textContent = found.status;
+    status.textContent = statusWord(found.status);
     if (ENDED.includes(found.status)) {
       showAnswer(row, found);
       return;
@@ -59,14 +61,14 @@ export function tryBeside() {
       }
       place.querySelector("input[name=key]").value = `${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`.padEnd(26, "0").slice(0, 26);
       field.value = "";
-      note.textContent = "The run has started.";
-      const status = element("span", { class: "status", "data-status": "queued" }, "queued");
+      note.textContent = gettext("The run has started.");
+      const status = element("span", { class: "status", "data-status": "queued" }, statusWord("queued"));
       const row = element("li", {}, element("a", { href: found.url }, visible(message).slice(0, 60)), " ", status);
       list.prepend(row);
       follow(row, status, found.url);
     } catch (error) {
       console.warn("the run could not be started", error);
-      note.textContent = "The server did not answer. Reload the page.";
+      note.textContent = gettext("The server did not answer. Reload the page.");
     } finally {
       button.disabled = false;
     }

@@ -1,6 +1,7 @@
 // The dialog of the palette: a combobox with a list of links.
 
 import { html, render } from "../agents/vendor/lit.js";
+import { gettext } from "../agents/web/i18n.js";
 
 export class Palette {
   constructor(url, wait) {
@@ -14,7 +15,7 @@ export class Palette {
     this.number = 0;
     this.dialog = document.createElement("dialog");
     this.dialog.className = "palette";
-    this.dialog.setAttribute("aria-label", "Find");
+    this.dialog.setAttribute("aria-label", gettext("Find"));
     this.dialog.addEventListener("click", (event) => {
       if (event.target === this.dialog) this.dialog.close();
     });
@@ -57,7 +58,7 @@ export class Palette {
       if (number !== this.number) return;
       console.warn("the entries could not be loaded", error);
       this.entries = [];
-      this.problem = "The server did not answer. Reload the page.";
+      this.problem = gettext("The server did not answer. Reload the page.");
     }
     this.chosen = 0;
     this.show();
@@ -78,12 +79,13 @@ export class Palette {
 
   show() {
     const active = this.entries.length ? `palette-${this.chosen}` : "";
+    const label = gettext("Find a page, a conversation or an agent");
     render(html`
       <input type="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${active}
-        aria-label="Find a page, a conversation or an agent" placeholder="Find a page, a conversation or an agent" maxlength="200"
+        aria-label=${label} placeholder=${label} maxlength="200"
         @input=${(event) => this.typed(event.target.value)} @keydown=${(event) => this.key(event)}>
-      <div id="palette-list" role="listbox" aria-label="Results">${this.entries.map((entry, at) => this.row(entry, at))}</div>
-      ${this.problem || this.entries.length === 0 ? html`<p class="quiet" role="status">${this.problem || "Nothing found."}</p>` : ""}
+      <div id="palette-list" role="listbox" aria-label=${gettext("Results")}>${this.entries.map((entry, at) => this.row(entry, at))}</div>
+      ${this.problem || this.entries.length === 0 ? html`<p class="quiet" role="status">${this.problem || gettext("Nothing found.")}</p>` : ""}
     `, this.dialog);
   }
 

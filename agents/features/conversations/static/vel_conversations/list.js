@@ -1,8 +1,9 @@
 // Archiving and restoring a conversation in the list, with the time to undo it.
 
+import { gettext, interpolate } from "../agents/web/i18n.js";
 import { delay, toast } from "../agents/web/toasts.js";
 
-const DOING = { archive: "Archiving", restore: "Restoring" };
+const DOING = { archive: gettext("Archiving: %(title)s…"), restore: gettext("Restoring: %(title)s…") };
 
 async function send(form, body, row) {
   try {
@@ -17,7 +18,7 @@ async function send(form, body, row) {
     console.warn("the conversation could not be changed", error);
   }
   row.hidden = false;
-  toast("The conversation was not changed. Reload the page and try again.", { isProblem: true });
+  toast(gettext("The conversation was not changed. Reload the page and try again."), { isProblem: true });
 }
 
 document.addEventListener("submit", (event) => {
@@ -31,8 +32,8 @@ document.addEventListener("submit", (event) => {
   target.closest("details").open = false;
   row.hidden = true;
   next?.querySelector("a").focus();
-  delay(`${DOING[submitter.value]}: ${title}…`, {
-    now: "Close",
+  delay(interpolate(DOING[submitter.value], { title }), {
+    now: gettext("Close"),
     act: () => send(target, body, row),
     undone: () => {
       row.hidden = false;

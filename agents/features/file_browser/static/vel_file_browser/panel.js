@@ -1,5 +1,6 @@
 // Shows the first page of each PDF in the files of a run. The picture links to all pages.
 
+import { gettext, interpolate } from "../agents/web/i18n.js";
 import { element, visible } from "../agents/web/text.js";
 
 const MOST_PICTURES = 10;
@@ -18,9 +19,11 @@ if (panel) {
 }
 
 function firstPage(name, query) {
-  const alt = `First page of ${visible(name)}`;
+  const shown = { name: visible(name) };
+  const alt = interpolate(gettext("First page of %(name)s"), shown);
   const image = element("img", { src: panel.dataset.pageUrl + query, alt, loading: "lazy" });
   const link = element("a", { href: panel.dataset.browseUrl + query, class: "thumbnail" }, image);
-  image.addEventListener("error", () => image.replaceWith(`Preview ${visible(name)}`));
+  image.addEventListener("error", () =>
+    image.replaceWith(interpolate(gettext("Preview %(name)s"), shown)));
   return link;
 }

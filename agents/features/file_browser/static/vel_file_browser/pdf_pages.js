@@ -1,5 +1,6 @@
 // Shows why a page of a PDF has no picture, and requests it again if the server was busy.
 
+import { gettext, interpolate } from "../agents/web/i18n.js";
 import { element } from "../agents/web/text.js";
 
 const MOST_TRIES = 5;
@@ -21,8 +22,10 @@ for (const image of document.querySelectorAll(".pdf-page img")) {
       return;
     }
     const isText = response.headers.get("content-type")?.startsWith("text/plain");
-    const reason = isText ? await response.text() : `the server answered with ${response.status}`;
-    image.replaceWith(element("p", { class: "note" }, `${image.alt} cannot be shown: ${reason}.`));
+    const reason = isText ? await response.text()
+      : interpolate(gettext("the server answered with %(status)s"), { status: response.status });
+    const text = gettext("%(page)s cannot be shown: %(reason)s.");
+    image.replaceWith(element("p", { class: "note" }, interpolate(text, { page: image.alt, reason })));
   };
   image.addEventListener("error", explain);
   // It may have failed before this script was loaded.

@@ -1,7 +1,13 @@
 // The form of write_todos: a list with the status of each item.
 
+import { gettext, interpolate } from "../agents/web/i18n.js";
 import { element, setText } from "../agents/web/text.js";
 import { addForm, jsonOf } from "../agents/web/tool_forms.js";
+
+const COUNTS = {
+  pending: gettext("%(count)s pending"), in_progress: gettext("%(count)s in progress"),
+  completed: gettext("%(count)s completed"), blocked: gettext("%(count)s blocked"),
+};
 
 addForm("vel_planning", {
   input(input, { others }) {
@@ -15,8 +21,9 @@ addForm("vel_planning", {
     const counts = jsonOf(text)?.counts;
     if (counts === null || typeof counts !== "object") return null;
     const shown = element("p", { class: "quiet" });
-    const parts = Object.entries(counts).filter(([, count]) => count).map(([status, count]) => `${count} ${status.replace("_", " ")}`);
-    setText(shown, parts.join(", ") || "The plan is empty.");
+    const parts = Object.entries(counts).filter(([, count]) => count).map(([status, count]) =>
+      interpolate(Object.hasOwn(COUNTS, status) ? COUNTS[status] : `%(count)s ${status}`, { count }));
+    setText(shown, parts.join(", ") || gettext("The plan is empty."));
     return [shown];
   },
 });

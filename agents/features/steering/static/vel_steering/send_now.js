@@ -1,12 +1,15 @@
 // A button beside the next waiting message: the work stops after its current step.
 
+import { gettext, interpolate } from "../agents/web/i18n.js";
 import { element, setText } from "../agents/web/text.js";
 
 const page = document.getElementById("run");
 
 page.addEventListener("message-waits", ({ detail: { id, text, isNext, line } }) => {
   if (!isNext) return;
-  const button = element("button", { type: "button", class: "link", "aria-label": `Send now: ${text}`, title: "Stop the work after its current step, and continue with this message" }, "Send now");
+  const label = interpolate(gettext("Send now: %(text)s"), { text });
+  const title = gettext("Stop the work after its current step, and continue with this message");
+  const button = element("button", { type: "button", class: "link", "aria-label": label, title }, gettext("Send now"));
   button.addEventListener("click", async () => {
     button.disabled = true;
     const problem = await sendNow(id);
@@ -15,7 +18,7 @@ page.addEventListener("message-waits", ({ detail: { id, text, isNext, line } }) 
       setText(place, problem);
       place.hidden = false;
     } else {
-      button.textContent = "The work stops after its current step";
+      button.textContent = gettext("The work stops after its current step");
     }
     page.dispatchEvent(new CustomEvent("run-changed"));
   });
@@ -31,9 +34,9 @@ async function sendNow(id) {
     const response = await fetch(url, { method: "POST", body, redirect: "error", headers: { accept: "application/json" } });
     const type = response.headers.get("content-type") ?? "";
     if (type.startsWith("application/json")) return (await response.json()).message;
-    return `The server returned the error ${response.status}. Reload the page.`;
+    return interpolate(gettext("The server returned the error %(status)s. Reload the page."), { status: response.status });
   } catch (error) {
     console.warn("the message could not be sent now", error);
-    return "The server cannot be reached, or you are signed out. The message still waits.";
+    return gettext("The server cannot be reached, or you are signed out. The message still waits.");
   }
 }

@@ -1,6 +1,7 @@
 // What an agent read from a file: a table for CSV, a picture, a tree for JSON, or code.
 
 import { codeBlock } from "../code.js";
+import { gettext, interpolate } from "../i18n.js";
 import { appendText, element, visible } from "../text.js";
 import { jsonOf } from "../tool_forms.js";
 import { jsonTree } from "./json.js";
@@ -51,6 +52,6 @@ function picture(path, runUrl) {
   const name = path.replace(OUTPUTS, "").split("/").map(encodeURIComponent).join("/");
   if (/(^|\/)\.{1,2}(\/|$)/.test(name)) return null;
   const image = element("img", { src: `${runUrl}pictures/${name}`, alt: visible(path), loading: "lazy", class: "picture" });
-  image.addEventListener("error", () => image.replaceWith(element("span", { class: "quiet" }, `Picture: ${visible(path)}`)));
+  image.addEventListener("error", () => image.replaceWith(element("span", { class: "quiet" }, interpolate(gettext("Picture: %(name)s"), { name: visible(path) }))));
   return [image];
 }

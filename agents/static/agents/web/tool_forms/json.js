@@ -1,5 +1,6 @@
 // A JSON value as a tree that folds. A part is built when a reader opens it.
 
+import { gettext, interpolate } from "../i18n.js";
 import { LongText } from "../long_text.js";
 import { element, setText } from "../text.js";
 
@@ -16,7 +17,8 @@ function items(value) {
   const add = () => {
     for (const [name, item] of entries.splice(0, ITEMS_AT_ONCE)) list.append(line(String(name), item));
     if (entries.length === 0) return;
-    const more = element("button", { type: "button", class: "more" }, `Show more (${entries.length} left)`);
+    const label = interpolate(gettext("Show more (%(count)s left)"), { count: entries.length });
+    const more = element("button", { type: "button", class: "more" }, label);
     const last = element("li", {}, more);
     more.addEventListener("click", () => {
       last.remove();

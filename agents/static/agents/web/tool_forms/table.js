@@ -1,5 +1,6 @@
 // Rows as a table: the Markdown table of a query's result, and CSV.
 
+import { gettext, interpolate } from "../i18n.js";
 import { element, plain, setText } from "../text.js";
 import { jsonOf } from "../tool_forms.js";
 import { highlightIn } from "../code.js";
@@ -41,11 +42,15 @@ export function tableOf(rows) {
     body.append(element("tr", {}, ...row.slice(0, MOST_COLUMNS).map((text) => cell("td", text))));
   }
   const table = element("table", { class: "plain" }, element("thead", {}, head), body);
-  const place = element("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Table" }, table);
-  const cut = [];
-  if (others.length > MOST_ROWS) cut.push(`${others.length - MOST_ROWS} more rows`);
-  if (heading.length > MOST_COLUMNS) cut.push(`${heading.length - MOST_COLUMNS} more columns`);
-  return element("div", {}, place, ...(cut.length ? [element("p", { class: "quiet" }, `Not shown: ${cut.join(", ")}.`)] : []));
+  const place = element("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": gettext("Table") }, table);
+  const cut = cutText(others.length - MOST_ROWS, heading.length - MOST_COLUMNS);
+  return element("div", {}, place, ...(cut ? [element("p", { class: "quiet" }, cut)] : []));
+}
+
+function cutText(rows, columns) {
+  if (rows > 0 && columns > 0) return interpolate(gettext("Not shown: %(rows)s more rows, %(columns)s more columns."), { rows, columns });
+  if (rows > 0) return interpolate(gettext("Not shown: %(rows)s more rows."), { rows });
+  return columns > 0 ? interpolate(gettext("Not shown: %(columns)s more columns."), { columns }) : "";
 }
 
 function cell(tag, text) {

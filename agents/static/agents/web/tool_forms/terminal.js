@@ -1,6 +1,7 @@
 // A command and its output as in a terminal: the command, what it wrote, and how it ended.
 
 import { addCopyButton, highlightIn } from "../code.js";
+import { gettext, interpolate } from "../i18n.js";
 import { LongText } from "../long_text.js";
 import { element, plain, setText } from "../text.js";
 import { jsonOf } from "../tool_forms.js";
@@ -26,10 +27,11 @@ export const terminalForm = {
     if (typeof result?.stdout !== "string" || !("exit_code" in result)) return null;
     const parts = [stream(result.stdout, "terminal")];
     if (result.stderr) parts.push(stream(plain(result.stderr), "terminal errors"));
-    if (!result.stdout && !result.stderr) parts[0] = element("p", { class: "quiet" }, "No output.");
+    if (!result.stdout && !result.stderr) parts[0] = element("p", { class: "quiet" }, gettext("No output."));
     const isBad = result.exit_code !== 0 || Boolean(result.timed_out);
     const end = element("p", { class: isBad ? "event bad" : "event" });
-    setText(end, result.timed_out ? `Stopped at its time limit, exit code ${plain(result.exit_code)}` : `Exit code ${plain(result.exit_code)}`);
+    const ended = result.timed_out ? gettext("Stopped at its time limit, exit code %(code)s") : gettext("Exit code %(code)s");
+    setText(end, interpolate(ended, { code: plain(result.exit_code) }));
     const rest = Object.fromEntries(Object.entries(result).filter(([name]) => !KNOWN.has(name)));
     return [...parts, end, ...others(rest)];
   },
