@@ -34,6 +34,8 @@ from agents.models import (
     ApiToken,
     ApprovalRequest,
     Effect,
+    Message,
+    MessageRole,
     ProcessKind,
     Run,
     RunClock,
@@ -208,6 +210,12 @@ def pour(run: str, batches: int, size: int, pause: float) -> int:
         append(run, [("text.delta", {"part_id": "1.0", "text": "word "})] * size)
         time.sleep(pause)
     return append(run, [("run.completed", {"finish_reason": "end_turn"})], status="completed")
+
+
+def reply(run: str, text: str) -> None:
+    """Store a reply of the model as the message of the run's first turn."""
+    content = dump([{"type": "text", "text": text}])
+    Message.objects.create(run_id=run, turn=1, role=MessageRole.ASSISTANT, content=content)
 
 
 @transaction.atomic
@@ -419,6 +427,7 @@ COMMANDS = {
         run,
         show_trouble,
         newest_run,
+        reply,
         delete_run,
     )
 }

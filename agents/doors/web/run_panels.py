@@ -20,9 +20,9 @@ class RunPanel:
     `message-waits` with the line of each message that waits."""
     style: str = ""
     """The path of a static file with its CSS."""
-    place: Literal["side", "left", "message"] = "side"
-    """`side`: in the column about the run. `left`: before the conversation. `message`: below the
-    message of the run."""
+    place: Literal["side", "left", "above", "message", "below"] = "side"
+    """`side`: in the column about the run. `left`: before the conversation. `above` and `message`:
+    above and below the message of the run. `below`: below the work of the agent."""
 
 
 def run_panels() -> list[RunPanel]:

@@ -33,7 +33,13 @@ RUN_PANELS = [
         script="vel_conversations/sidebar.js",
         style="vel_conversations/conversations.css",
         place="left",
-    )
+    ),
+    RunPanel(
+        template="vel_conversations/earlier.html",
+        script="vel_conversations/earlier.js",
+        place="above",
+    ),
+    RunPanel(template="vel_conversations/later.html", place="below"),
 ]
 LONGEST = 200
 NO_TITLE = _("(no title)")

@@ -52,7 +52,9 @@ skeleton.hidden = false;
 
 // Apply events in batches, so that the browser lays out the page only once for each batch.
 let arrived = [];
-let isFollowing = !ENDED.has(page.dataset.status);
+// A page of a run that has ended stays where it is, and so does a page that was opened at a place.
+const hadEnded = ENDED.has(page.dataset.status);
+let isFollowing = !hadEnded && !location.hash;
 
 function takeEvent(event) {
   if (arrived.length === 0) setTimeout(applyArrived, APPLY_MILLISECONDS);
@@ -114,7 +116,7 @@ const SUMMARY_AFTER = new Set([
 ]);
 
 addEventListener("scroll", () => {
-  isFollowing = innerHeight + scrollY >= document.body.scrollHeight - NEAR_BOTTOM;
+  isFollowing = !hadEnded && innerHeight + scrollY >= document.body.scrollHeight - NEAR_BOTTOM;
 }, { passive: true });
 
 // There is no event for a full disk, so check regularly whether the run waits for space.
