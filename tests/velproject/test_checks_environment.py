@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 NO_SETTINGS = {
     *("VEL_SANDBOX", "VEL_STATE_DIR"),
     *("VEL_READER", "VEL_LIMIT", "VEL_SIDE", "VEL_BYTES", "VEL_PIXELS", "VEL_ONLY"),
+    *("VEL_PAGE", "VEL_PAGES", "VEL_ZOOM"),
     "VEL_CLOCK_URL",
 }
 """Variables that Vel sets for its subprocesses, and an example."""
