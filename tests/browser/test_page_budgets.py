@@ -78,7 +78,7 @@ def test_a_transcript_of_many_steps_paints_early_and_scrolls(site: Site, new_pag
     page.reload()
     expect(page.locator("#run")).to_have_attribute("data-seq", last)
     assert page.locator("#transcript > details.group").count() == STEPS // 4
-    (paint,) = page.evaluate(PAINTED)
+    paint = page.evaluate(PAINTED)
     slow_down(page, 1)
     times = page.evaluate(FRAMES, 600)
     lasted = [later - earlier for earlier, later in pairwise(times)]
