@@ -10,7 +10,7 @@ function show() {
     showMarkdown(answer, JSON.parse(script.textContent), answer.dataset.runUrl);
   }
   // After a reload and on the way back, the browser restores the position itself.
-  const [{ type }] = performance.getEntriesByType("navigation");
+  const type = performance.getEntriesByType("navigation")[0]?.type ?? "navigate";
   const place = document.getElementById(location.hash.slice(1));
   if (type !== "navigate") return;
   if (place && earlier.contains(place)) place.scrollIntoView();
