@@ -23,9 +23,9 @@ NO_SETTINGS = {
     *("VEL_SANDBOX", "VEL_STATE_DIR"),
     *("VEL_READER", "VEL_LIMIT", "VEL_SIDE", "VEL_BYTES", "VEL_PIXELS", "VEL_ONLY"),
     *("VEL_PAGE", "VEL_PAGES", "VEL_ZOOM"),
-    "VEL_CLOCK_URL",
+    *("VEL_CLOCK_URL", "VEL_BACKUP_PASSPHRASE"),
 }
-"""Variables that Vel sets for its subprocesses, and an example."""
+"""Variables that Vel sets for its subprocesses, one of a command, and an example."""
 
 
 def found(monkeypatch: pytest.MonkeyPatch, **environ: str) -> list[str]:
@@ -60,6 +60,7 @@ def test_servers_show_an_unknown_variable_when_they_start(
 
 def test_known_variables_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found(monkeypatch, VEL_SLACK_URL="x", VEL_SKILLS_DIRS="", VEL_INSECURE_HTTP="1") == []
+    assert found(monkeypatch, VEL_BACKUP_PASSPHRASE="a passphrase of a command") == []
 
 
 def test_variables_of_a_cluster_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,8 @@ DEPRECATED_SETTING = "vel.W007"
 _NOT_SETTINGS = re.compile(
     # Vel sets these for sandboxes, MCP servers and tests.
     r"VEL_(SANDBOX|STATE_DIR|TEST_.*)"
+    # A command reads it. It is not a setting, so that no server keeps it.
+    r"|VEL_BACKUP_PASSPHRASE"
     # Docker and Kubernetes set these for a service with a name like vel-db.
     r"|.*_SERVICE_HOST|.*_SERVICE_PORT(_.*)?|.*_PORT|.*_PORT_[0-9]+_(TCP|UDP)(_(PROTO|PORT|ADDR))?"
 )

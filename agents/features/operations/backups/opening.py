@@ -172,7 +172,7 @@ def _read(opened: Opened, file: StoredFile) -> bytes:
 def require_room(opened: Opened, places: Iterable[Path], times: int = 1) -> None:
     """Raise `BackupRefused` unless each place has room for `times` copies of the backup's contents.
 
-    The reserve (`VEL_DISK_RESERVE_BYTES`) must remain free.
+    The reserve (`VEL_RESERVE_BYTES`) must remain free.
     """
     manifest = opened.manifest
     size = times * (manifest.file_bytes + manifest.database.size)
