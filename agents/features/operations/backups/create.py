@@ -14,7 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from io import FileIO
 from pathlib import Path
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.migrations.recorder import MigrationRecorder
 
 from agents.features.operations.backups import postgresql, sqlite
 from agents.features.operations.backups.errors import BackupRefused
@@ -80,6 +81,11 @@ def create_backup(
     """
     if reason := unfinished_restore():
         raise BackupRefused(reason)
+    if MigrationRecorder.Migration._meta.db_table not in connection.introspection.table_names():
+        raise BackupRefused(
+            "There is nothing to back up: the database has no tables yet. Vel makes them at its "
+            "first start."
+        )
     now = datetime.now(UTC)
     # The microseconds in hex: names sort by time.
     name = f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond:05x}{secrets.token_hex(2)[:3]}"

@@ -119,9 +119,14 @@ def bring_back(server: PostgresqlServer, mark: Mark) -> None:
 
 @contextmanager
 def only_restore() -> Iterator[None]:
-    """Hold the lock of restores of this data directory. Raises `BackupRefused`."""
+    """Hold the lock of restores of the data directory, which is made if it is missing.
+
+    Raises `BackupRefused`.
+    """
     data = DataSettings.now().DATA_DIR
     try:
+        # The accounts of sandboxes must be able to reach the workspaces in it.
+        data.mkdir(mode=0o711, parents=True, exist_ok=True)
         lock = os.open(data / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise cannot_write(data, error) from error

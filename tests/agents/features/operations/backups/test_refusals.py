@@ -33,6 +33,13 @@ def create(installation: Installation, place: object, **environment: str) -> str
     return line_of(done)
 
 
+def test_an_installation_that_has_never_started_has_nothing_to_back_up(
+    installation: Installation,
+) -> None:
+    done = installation.new()("backup", "create", "--to", str(installation.base / "none"))
+    assert "the database has no tables yet" in line_of(done)
+
+
 def test_places_that_are_no_directory_for_backups_are_refused(installation: Installation) -> None:
     base = installation.base
     (base / "file").write_text("x")

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.agents.features.operations.backups.installation import (
+    KEY,
     Installation,
     line_of,
     state_of,
@@ -118,6 +119,17 @@ def test_after_a_lost_disk_the_passphrase_brings_the_keys_back(
     key = vel.data / "secret_key"
     assert key.read_text() == installation.vel.environment["VEL_SECRET_KEY"]
     assert key.stat().st_mode & 0o777 == 0o600
+    whole_runs(vel.data / "vel.sqlite3")
+
+
+def test_a_missing_data_directory_is_made(installation: Installation) -> None:
+    installation.backup()
+    vel = installation.new(VEL_SECRET_KEY=KEY)
+    vel.data.rmdir()
+    place = str(installation.repository)
+    done = vel("restore", "latest", "--from", place, cwd=installation.base)
+    assert done.returncode == 0, done.stderr
+    assert vel.data.stat().st_mode & 0o777 == 0o711
     whole_runs(vel.data / "vel.sqlite3")
 
 
