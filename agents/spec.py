@@ -37,7 +37,7 @@ ALL_DECISIONS: tuple[DecisionName, ...] = ("approve", "edit", "reject", "respond
 
 
 class InterruptRule(BaseModel):
-    """The terms of requests for a tool. None means the agent's value."""
+    """The terms of approval requests for a tool. An empty field has the agent's value."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -348,7 +348,8 @@ class IntegrationOptions(AgentOptions):
 
     integrations: tuple[IntegrationName, ...] = Field(
         default=(),
-        description="Other services that it acts in, with the credentials of who runs it.",
+        description="Other services that it acts in, with the credentials of who runs it. agents: "
+        "it can build agents of Vel, and a person approves each one.",
     )
 
 

@@ -19,9 +19,8 @@ class MemoryOptions(AgentOptions):
     ] = Field(
         default="ask",
         description="How it saves knowledge. ask: after a person's approval. save: without asking, "
-        "but only in runs of its owner that no webhook or MCP client has started, if the agent is "
-        "not shared and has no approver group, and if the scanner finds no warning or danger "
-        "(docs/guides/memory.md).",
+        "if several conditions are met. For example, the agent is not shared, and its owner has "
+        "written all messages of the conversation (docs/guides/memory.md).",
     )
     memory_requests: Annotated[
         Literal["wait", "continue"],

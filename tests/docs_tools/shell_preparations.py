@@ -80,6 +80,7 @@ BEFORE: dict[str, str] = {
     "    vel memory write writer knowledge/preferences.md > /dev/null; done\n"
     "vel memory write writer knowledge/notes.md --from notes.md > /dev/null\n",
     "docs/guides/notifications.md": _AGENT,
+    "docs/guides/skills-builtin.md": "echo a > sales.csv\n",
     "docs/guides/skills-directories.md": "mkdir skills more\n",
     "docs/guides/structured-output.md": """
 echo '{"type": "object"}' > total.json

@@ -28,9 +28,9 @@ class ContextOptions(AgentOptions):
     )
     compact_at: Annotated[float, Field(ge=0.1, le=1)] | None = Field(
         default=None,
-        description="The part of the context window, without the longest reply, at which a "
-        "conversation is shortened, such as 0.5 (docs/guides/context.md). Empty: as the settings "
-        "say.",
+        description="A conversation is shortened when it fills this part of the context window, "
+        "such as 0.5. The room for the longest reply does not count as part of the window "
+        "(docs/guides/context.md). Empty: as the settings say.",
     )
 
     def check(self, spec: AgentSpec) -> None:

@@ -80,7 +80,8 @@ class RetryOptions(AgentOptions):
         Labels({"note": "note to the model", "end": "note to the model, then end the run"}),
     ] = Field(
         default="note",
-        description="The reaction to repeated calls with the same results.",
+        description="What happens if calls repeat with the same results. note: the model gets a "
+        "note. end: the model gets a note, and if it continues, the run fails.",
     )
     tool_retries: Annotated[
         tuple[RetryRule, ...],
@@ -93,8 +94,8 @@ class RetryOptions(AgentOptions):
 
     model_attempts: Annotated[int, Field(ge=1, le=20)] | None = Field(
         default=None,
-        description="How often a model call is made, with the first one, while temporary errors "
-        "occur. 1: it is not repeated. Empty: as the settings say.",
+        description="The maximum number of attempts of a model call that fails with temporary "
+        "errors. The first call counts: 1 means no repetition. Empty: as the settings say.",
     )
 
     def retry_rule(self, tool: str) -> RetryRule | None:
