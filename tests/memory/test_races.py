@@ -122,7 +122,6 @@ def test_of_two_concurrent_decisions_one_takes_effect(
         assert [revision.content for revision in made] == [expected]
 
 
-@pytest.mark.slow
 def test_of_many_concurrent_processes_one_decides(ann: User, agent: Agent) -> None:
     request = asked(ann)
     with Deciders(3, request, ann) as deciders:
@@ -268,7 +267,6 @@ def test_a_decision_for_a_cancelled_run_is_refused(ann: User, agent: Agent) -> N
 # Crashes -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_worker_killed_between_decision_and_resume_makes_no_second_change(
     ann: User, agent: Agent, tmp_path: Path
 ) -> None:

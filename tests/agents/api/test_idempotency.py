@@ -194,7 +194,6 @@ def test_of_two_processes_one_creates_the_run() -> None:
     assert problem_of(other)["code"] == "idempotency_mismatch"
 
 
-@pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_of_two_processes_one_creates_the_fork() -> None:

@@ -49,7 +49,6 @@ def erase_from_b(machines: Machines, ada: User, thread_id: str) -> None:
     assert not Thread.every.filter(pk=thread_id).exists()
 
 
-@pytest.mark.slow
 def test_a_former_host_of_the_thread_removes_its_files(
     ada: User, machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,7 +181,6 @@ def test_a_drained_host_hands_over_all_files(machines: Machines, tmp_path: Path)
     assert {row.state for row in machine_states() if row.name == "a"} <= {"drained", "silent"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["dead", "drained"])
 def test_closed_files_move(machines: Machines, tmp_path: Path, how: str) -> None:
     with machines.on("a"):

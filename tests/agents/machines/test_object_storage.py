@@ -54,7 +54,6 @@ def area(shared: Machines, **files: bytes) -> dict[str, Path]:
     return {"workspace": place}
 
 
-@pytest.mark.slow
 def test_another_host_reads_published_files(shared: Machines, s3: S3Server) -> None:
     with shared.on("a"):
         mine = store_of(shared, "a", "t1")
@@ -143,7 +142,6 @@ def test_a_storage_that_is_away_is_waited_for(
     assert (shared.workspace("b", run.thread) / "notes.md").read_text() == "one"
 
 
-@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_calls_succeed_without_the_storage(shared: Machines, s3: S3Server, tmp_path: Path) -> None:
     s3.stop()

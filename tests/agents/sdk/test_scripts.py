@@ -242,7 +242,6 @@ print([name for name in os.listdir(".") if "sqlite" in name])
 )
 
 
-@pytest.mark.slow
 def test_a_throw_away_database_leaves_nothing(place: Path, cache: Path) -> None:
     out = run(ONE_PROCESS, place, cache, fresh=True)
     assert "create the directory" in out

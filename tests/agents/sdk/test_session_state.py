@@ -198,7 +198,6 @@ def test_a_part_that_the_state_does_not_have_is_emptied(agent: DeepAgent) -> Non
     assert list(SkillUse.objects.values_list("kind", flat=True)) == ["loaded", "deactivated"]
 
 
-@pytest.mark.slow
 def test_only_the_named_session_gets_the_state(make_agent: MakeAgent, tmp_path: Path) -> None:
     agent = desk(make_agent, tmp_path)
     asyncio.run(agent.run("Go", "begun"))

@@ -126,6 +126,12 @@ def test_allowed_files_can_be_written(place: Path, over: Over) -> None:
     assert not (project / "deploy").exists()
 
 
+def test_a_protected_file_stays_closed_in_an_open_directory() -> None:
+    rules = FileRules(allow_write=(".github",), protect=("ci.yml",))
+    assert rules.opens(".github/workflows/release.yml")
+    assert not rules.opens(".github/workflows/ci.yml")
+
+
 def test_a_path_of_the_host_is_refused_with_the_path_in_the_workspace(place: Path) -> None:
     project = make_checkout(place, more="mkdir sub && echo text > sub/a.md")
     refused = over_workspace(place, project).read_file(str(project / "sub" / "a.md"))

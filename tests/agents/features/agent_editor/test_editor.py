@@ -234,7 +234,6 @@ def test_a_change_after_the_shown_conflict_is_not_overwritten_either(
     assert stored(agent).system_prompt == "Second"
 
 
-@pytest.mark.slow
 def test_only_own_changes_are_published_over_the_changes_of_others(
     root: Client, rich: Agent
 ) -> None:
@@ -263,7 +262,6 @@ def test_only_own_changes_are_published_over_the_changes_of_others(
     assert found.description == "Theirs"
 
 
-@pytest.mark.slow
 def test_a_conflict_names_the_fields_that_both_have_changed(root: Client, rich: Agent) -> None:
     late = typed(root, "limits-of-a-run", max_turns=["5"], max_tokens=["600"])
     root.post(URL, typed(root, "limits-of-a-run", max_turns=["6"]))
@@ -345,7 +343,6 @@ def test_an_error_is_at_its_field_and_the_input_stays(
     assert stored(rich).version == rich.version
 
 
-@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("field", "changed"),
     [
@@ -390,7 +387,6 @@ def test_a_field_that_needs_another_permission_is_only_shown(olga: Client, agent
     assert "approval_rules-rows" in page_of(olga, "approval")
 
 
-@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("forged", "needed"),
     [

@@ -282,7 +282,6 @@ def test_an_edit_of_the_memory_always_asks(tmp_path: Path) -> None:
     assert not ApprovalGrant.objects.exists()
 
 
-@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("terms", "word"),
     [

@@ -46,7 +46,6 @@ def test_a_failure_of_pip_is_shown_in_short(vel: Vel) -> None:
     assert failed.stderr.splitlines()[-1].startswith("vel: pip could not install this")
 
 
-@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -111,7 +111,6 @@ def test_the_end_of_input_leaves_it_waiting(vel: Vel) -> None:
     assert [request["status"] for request in vel.requests()] == ["pending"]
 
 
-@pytest.mark.slow
 def test_without_a_terminal_it_waits_and_shows_how_to_decide(vel: Vel) -> None:
     done = vel(*flags(vel), "write a note")
     assert done.returncode == 3
@@ -156,7 +155,6 @@ def test_a_decision_is_taken_once(vel: Vel) -> None:
     assert "already" in again.stderr
 
 
-@pytest.mark.slow
 def test_with_json_output_the_command_never_asks(vel: Vel) -> None:
     terminal = Terminal(vel, *flags(vel), "--json", "write a note")
     terminal.expect('"run.suspended"')

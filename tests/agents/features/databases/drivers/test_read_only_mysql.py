@@ -200,7 +200,6 @@ def test_files_are_out_of_reach_of_accounts_that_read(mariadb: MariaDB) -> None:
     assert left_behind(reader) == CLEAN
 
 
-@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("grant", "says"),
     [

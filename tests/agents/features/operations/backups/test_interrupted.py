@@ -178,7 +178,6 @@ sys.exit(main())
 """`vel`, with another process that opens a file (`argv[1]`) when the database is restored."""
 
 
-@pytest.mark.slow
 def test_a_process_that_opens_the_old_database_during_the_restore_stops_it(
     installation: Installation,
 ) -> None:
@@ -221,7 +220,6 @@ EVERYTHING = "SELECT id, username, first_name FROM auth_user ORDER BY id"
 SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'before\\_restore%'"
 
 
-@pytest.mark.slow
 @pytest.mark.postgresql
 def test_a_restore_into_postgresql_that_was_killed_can_be_undone(
     on_postgresql: Installation, empty: str, tmp_path: Path

@@ -74,7 +74,6 @@ def test_replace_keeps_the_old_schema(
     assert asked(empty, changed.replace("auth_user", f"{schema}.auth_user")) > [(0,)]
 
 
-@pytest.mark.slow
 def test_a_restore_that_fails_late_brings_the_old_schema_back(
     on_postgresql: Installation, empty: str
 ) -> None:

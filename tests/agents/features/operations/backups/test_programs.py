@@ -52,7 +52,6 @@ def path_with(directory: Path, program: str, text: str) -> str:
     return str(directory)
 
 
-@pytest.mark.slow
 def test_a_pg_dump_that_does_not_work_makes_no_backup(
     on_postgresql: Installation, tmp_path: Path
 ) -> None:

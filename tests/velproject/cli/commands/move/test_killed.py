@@ -78,7 +78,6 @@ def test_the_next_try_completes_a_move_to_sqlite(old: Old, fresh: Path) -> None:
     assert other.exists()
 
 
-@pytest.mark.slow
 @pytest.mark.postgresql
 def test_the_next_try_completes_a_move_to_postgresql(old: Old, prepared: str) -> None:
     killed(old, prepared)
@@ -88,7 +87,6 @@ def test_the_next_try_completes_a_move_to_postgresql(old: Old, prepared: str) ->
     assert asked(prepared, USERS) == users
 
 
-@pytest.mark.slow
 def test_a_copy_that_has_changed_since_is_refused(old: Old, fresh: Path) -> None:
     url = f"sqlite:///{fresh}"
     killed(old, url)

@@ -75,7 +75,6 @@ def test_a_target_with_other_tables_or_rows_is_refused(old: Old, prepared: str) 
     assert "is not empty: it has the table invoices" in old.refused(prepared)
 
 
-@pytest.mark.slow
 @pytest.mark.postgresql
 @pytest.mark.parametrize(
     ("does", "says"),
@@ -140,7 +139,6 @@ def test_an_old_version_of_postgresql_is_refused(old: Old) -> None:
     assert "is too old: PostgreSQL 14 or later is required (found 12.4)" in line
 
 
-@pytest.mark.slow_cases
 @pytest.mark.parametrize(
     ("url", "says"),
     [

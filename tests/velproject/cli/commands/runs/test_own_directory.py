@@ -136,7 +136,6 @@ def test_a_new_repository_with_a_hook_is_reported(vel: Vel, place: Path) -> None
     ]
 
 
-@pytest.mark.slow
 def test_a_protected_file_in_a_commit_or_in_the_index_is_reported(vel: Vel, place: Path) -> None:
     project = make_checkout(place, more="mkdir .github && echo user > .github/ci.yml")
     add = "git update-index --add --cacheinfo 100644,$(echo evil | git hash-object -w --stdin),"
@@ -214,7 +213,6 @@ def test_a_run_that_fails_reports_as_well(vel: Vel, place: Path) -> None:
     assert reported(done.stderr) == ["created Makefile"]
 
 
-@pytest.mark.slow
 def test_a_waiting_run_reports_its_changes_so_far(vel: Vel, place: Path) -> None:
     project = make_checkout(place)
     flags = vel.script(
