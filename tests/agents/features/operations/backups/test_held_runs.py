@@ -34,7 +34,10 @@ def test_a_command_of_a_held_run_is_not_repeated_when_a_person_resumes_the_run(
     process = old.start(*flags, "go")
     assert process.stdout is not None
     try:
-        wait_until(lambda: [*old.data.glob(LOG)], "the command in the sandbox")
+        # The shell makes the file before `echo` writes into it.
+        wait_until(
+            lambda: any(log.read_text() for log in old.data.glob(LOG)), "the command in the sandbox"
+        )
     finally:
         process.kill()
         process.wait(DEADLINE)
