@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -106,6 +107,7 @@ def test_a_token_has_a_limit_and_a_person_another(limits: Limits) -> None:
 def test_a_place_is_kept_for_other_requests(
     limits: Limits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    gc.collect()  # generators of earlier tests that never started still have their places
     monkeypatch.setattr(open_connections, "_most", 0)
     open_connections.limit_lasting(4)  # three of them may be lasting, and one person has one
     names = ("olga", "peter", "rosa", "sven")
@@ -117,7 +119,7 @@ def test_a_place_is_kept_for_other_requests(
         sockets = []
         for token in tokens[:3]:
             sockets.append(await Socket(token).opened())
-            await sockets[-1].receive_from(timeout=HANG)
+            assert '"pending"' in await sockets[-1].receive_from(timeout=HANG)
         assert await Socket(tokens[0]).refusal() == ("too_many_connections", 4429)
         assert await Socket(tokens[3]).refusal() == ("no_room", 4503)
         for socket in sockets:
