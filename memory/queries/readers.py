@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agents.models import Run
+from django.db.models import QuerySet
+
+from agents.models import Run, Thread
 
 OWN_DOORS = frozenset({"admin", "api", "chat", "cli", "forked", "python", "web"})
 """`Run.source` of runs whose messages come from their owner, and of the runs in a fork.
@@ -18,23 +20,32 @@ OWN_WORDS = OWN_DOORS | {"schedule"}
 def has_own_messages_only(run: Run) -> bool:
     """Return whether the owner of the conversation has written all its messages.
 
-    False if a webhook, an MCP client or a test of a draft has started a run of it, or of the
-    conversation of its parent.
+    False if a webhook, an MCP client or a test of a draft has started a run of it, of the
+    conversation of its parent, or of the one from which it was forked.
     """
-    root = run.thread.root_id or run.thread_id
-    return not Run.every.filter(thread=root).exclude(source__in=OWN_WORDS).exists()
+    runs = _runs_with_origins(run.thread.root or run.thread)
+    return not runs.exclude(source__in=OWN_WORDS).exists()
+
+
+def _runs_with_origins(thread: Thread) -> QuerySet[Run]:
+    """Return the runs of a thread and of those from which it was forked: it has their texts."""
+    threads = [thread]
+    while (origin := threads[-1].forked_from) is not None:
+        threads.append(origin.thread)
+    return Run.every.filter(thread__in=threads)
 
 
 def personal_reader(run: Run) -> int | None:
     """Return the id of the owner of `run`, or None if the run must not read the owner's `me/`.
 
-    All runs of the thread count, because the prompt and the messages of the thread stay.
+    All runs of the thread count, because the prompt and the messages of the thread stay. So do
+    those of the thread from which it was forked.
     """
     thread = run.thread
     if run.parent_id is not None or thread.root_id is not None or run.trigger is not None:
         return None
     if thread.owner_id != run.owner_id:
         return None
-    if Run.every.filter(thread=thread.pk).exclude(source__in=OWN_DOORS).exists():
+    if _runs_with_origins(thread).exclude(source__in=OWN_DOORS).exists():
         return None
     return run.owner_id

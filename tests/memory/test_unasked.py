@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 
 from agents.models import Agent, ApprovalRequest, AuditEntry, Run, ToolCall
 from memory.models import MemoryRevision
+from memory.queries.readers import personal_reader
 from tests.support.memory import remembered
 from tests.support.runs import drive_to_end, events, make_agent, make_user, script_file, start_run
 
@@ -92,6 +93,16 @@ def test_a_conversation_with_a_message_of_a_program_asks(tmp_path: Path, source:
     run = drive_to_end(start_run(user, source=source), until=("waiting", "completed"))
     assert run.status == "waiting"
     assert not MemoryRevision.objects.exists()
+
+
+def test_a_fork_of_such_a_conversation_asks(tmp_path: Path) -> None:
+    user = make_user()
+    saver(tmp_path, user, remember("It rained."))
+    origin = drive_to_end(start_run(user, source="hook"), until=("waiting", "completed"))
+    run = start_run(user, source="web")
+    type(run.thread).objects.filter(pk=run.thread_id).update(forked_from=origin)
+    assert drive_to_end(run, until=("waiting", "completed")).status == "waiting"
+    assert personal_reader(Run.objects.get(pk=run.pk)) is None
 
 
 def test_a_message_of_a_schedule_is_its_owners(tmp_path: Path) -> None:
