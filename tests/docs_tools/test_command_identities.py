@@ -68,4 +68,5 @@ def test_the_help_shows_brackets_around_each_argument_that_is_optional() -> None
         context = click.Context(command, info_name=name)
         for argument in command.params:
             if isinstance(argument, click.Argument) and not argument.required:
-                assert argument.make_metavar(context).startswith("["), name
+                [usage] = argument.get_usage_pieces(context)
+                assert usage.startswith("["), name
