@@ -82,28 +82,33 @@ def take_place(user_id: Any, token_id: Any = None, *, kind: Kind = "") -> Place:
     of_user = settings.CONNECTIONS_PER_USER
     if _most:  # one person gets at most half of them
         of_user = min(of_user or _most, max(1, _most // 2))
-    limits: list[tuple[_Key, int, ServiceError]] = [
+    # No name holds an error: an error that its own frame refers to would keep the request alive.
+    limits: list[tuple[_Key, int, type[ServiceError], str]] = [
         (
             ("user", user_id),
             of_user,
-            TooManyConnections(f"A person may have {of_user} open connections: close one."),
+            TooManyConnections,
+            f"A person may have {of_user} open connections: close one.",
         ),
-        (("all", None), _most, NoRoom("The server has no room for more connections: try later.")),
+        (
+            ("all", None),
+            _most,
+            NoRoom,
+            "The server has no room for more connections: try later.",
+        ),
     ]
     if token_id is not None:
         of_token = settings.CONNECTIONS_PER_TOKEN
-        refusal: ServiceError = TooManyConnections(
-            f"A token may have {of_token} open connections: close one."
-        )
-        limits.insert(0, (("token", token_id), of_token, refusal))
+        message = f"A token may have {of_token} open connections: close one."
+        limits.insert(0, (("token", token_id), of_token, TooManyConnections, message))
     if kind:
-        refusal = TooManyStreams("You have too many open streams: close one, or wait a moment.")
-        limits.insert(0, ((kind, user_id), settings.STREAMS_PER_USER, refusal))
+        message = "You have too many open streams: close one, or wait a moment."
+        limits.insert(0, ((kind, user_id), settings.STREAMS_PER_USER, TooManyStreams, message))
     with _lock:
-        for key, limit, refusal in limits:
+        for key, limit, refusal, message in limits:
             if 0 < limit <= _open[key]:
-                raise refusal
-        keys = [key for key, _, _ in limits]
+                raise refusal(message)
+        keys = [key for key, *_ in limits]
         _open.update(keys)
     return Place(keys)
 

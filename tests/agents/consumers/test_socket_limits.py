@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import weakref
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -126,6 +128,27 @@ def test_a_place_is_kept_for_other_requests(
             await socket.disconnect(timeout=HANG)
 
     play(story)
+
+
+def test_a_refusal_keeps_nothing_of_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_connections, "_most", 1)
+
+    class Request:
+        pass
+
+    def requests() -> weakref.ref[Request]:
+        request = Request()
+        place = open_connections.take_place("olga")
+        with suppress(open_connections.NoRoom):
+            place = open_connections.take_place("peter")
+        place.release()
+        return weakref.ref(request)
+
+    gc.disable()
+    try:
+        assert requests()() is None
+    finally:
+        gc.enable()
 
 
 def test_bad_tokens_count_for_the_address_as_at_the_api(limits: Limits) -> None:
