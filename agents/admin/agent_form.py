@@ -9,14 +9,13 @@ from typing import Any
 from django import forms
 from django.contrib.admin.widgets import FilteredSelectMultiple
 from django.core.exceptions import ValidationError
-from django.utils.functional import lazy
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from agents.doors.agent_form.checks import at_its_field
 from agents.doors.agent_form.fields import take_options
-from agents.doors.agent_form.labels import label_of, option_text
+from agents.doors.agent_form.labels import lazy_label, option_text
 from agents.doors.agent_form.texts import LongText
 from agents.hidden_text import visible
 from agents.kernel.relations import AgentRelation, OwnRows, relations
@@ -45,7 +44,7 @@ class RelationField(forms.ModelMultipleChoiceField):
         super().__init__(
             queryset=relation.choices(Agent()).none(),
             required=False,
-            label=label_of(relation.name),
+            label=lazy_label(relation.name),
             widget=RowSelector(option_text(relation.title).lower(), is_stacked=False),
             help_text=option_text(relation.help_text),
         )
@@ -98,7 +97,7 @@ def _shown(relation: AgentRelation) -> Callable[[Agent], str]:
     """Return the function for a relation. Cached, because the admin compares these functions."""
     show: Any = partial(_names, relation)
     show.__name__ = relation.name
-    show.short_description = lazy(label_of, str)(relation.name)
+    show.short_description = lazy_label(relation.name)
     return show
 
 

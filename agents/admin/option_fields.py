@@ -6,11 +6,10 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Literal, get_origin
 
-from django.utils.functional import lazy
 from django.utils.html import format_html
 
 from agents.doors.admin.text import pretty
-from agents.doors.agent_form.labels import label_of, option_text
+from agents.doors.agent_form.labels import lazy_label, option_text
 from agents.hidden_text import visible
 from agents.kernel.options import (
     json_value,
@@ -41,7 +40,7 @@ def option_shown(name: str) -> Callable[[Agent], Any]:
     """Return the function for an option. Cached, because the admin compares these functions."""
     show: Any = partial(_show, name)
     show.__name__ = name
-    show.short_description = lazy(label_of, str)(name)
+    show.short_description = lazy_label(name)
     show.boolean = option_fields()[name].annotation is bool
     return show
 

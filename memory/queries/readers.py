@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from agents.models import Run
 
-from agents.models import Run, Thread
-
-OWN_DOORS = frozenset({"admin", "api", "chat", "cli", "forked", "python", "web"})
-"""`Run.source` of runs whose messages come from their owner, and of the runs in a fork.
+OWN_DOORS = frozenset({"admin", "api", "chat", "cli", "python", "web"})
+"""`Run.source` of runs whose messages come from their owner. A copy in a fork has the source of its
+original.
 
 Others get their messages from elsewhere: schedules and webhooks act without the person, MCP clients
 are other programs, and agents write the tasks of subagents.
@@ -21,31 +20,23 @@ def has_own_messages_only(run: Run) -> bool:
     """Return whether the owner of the conversation has written all its messages.
 
     False if a webhook, an MCP client or a test of a draft has started a run of it, of the
-    conversation of its parent, or of the one from which it was forked.
+    conversation of its parent, or of the part that it has copied as a fork.
     """
-    runs = _runs_with_origins(run.thread.root or run.thread)
+    runs = Run.every.filter(thread=run.thread.root_id or run.thread_id)
     return not runs.exclude(source__in=OWN_WORDS).exists()
-
-
-def _runs_with_origins(thread: Thread) -> QuerySet[Run]:
-    """Return the runs of a thread and of those from which it was forked: it has their texts."""
-    threads = [thread]
-    while (origin := threads[-1].forked_from) is not None:
-        threads.append(origin.thread)
-    return Run.every.filter(thread__in=threads)
 
 
 def personal_reader(run: Run) -> int | None:
     """Return the id of the owner of `run`, or None if the run must not read the owner's `me/`.
 
     All runs of the thread count, because the prompt and the messages of the thread stay. So do
-    those of the thread from which it was forked.
+    those that it has copied as a fork.
     """
     thread = run.thread
     if run.parent_id is not None or thread.root_id is not None or run.trigger is not None:
         return None
     if thread.owner_id != run.owner_id:
         return None
-    if _runs_with_origins(thread).exclude(source__in=OWN_DOORS).exists():
+    if Run.every.filter(thread=thread.pk).exclude(source__in=OWN_DOORS).exists():
         return None
     return run.owner_id

@@ -10,8 +10,11 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from agents.models import Agent, ApprovalRequest, AuditEntry, Run, ToolCall
+from agents.services.erasure.actions import erase_thread, finish_erasures
+from agents.services.runs.control import cancel_run
 from memory.models import MemoryRevision
 from memory.queries.readers import personal_reader
+from tests.agents.api.rows import client_for
 from tests.support.memory import remembered
 from tests.support.runs import drive_to_end, events, make_agent, make_user, script_file, start_run
 
@@ -95,13 +98,22 @@ def test_a_conversation_with_a_message_of_a_program_asks(tmp_path: Path, source:
     assert not MemoryRevision.objects.exists()
 
 
-def test_a_fork_of_such_a_conversation_asks(tmp_path: Path) -> None:
+def test_a_fork_of_such_a_conversation_asks_also_after_the_original_was_erased(
+    tmp_path: Path,
+) -> None:
     user = make_user()
-    saver(tmp_path, user, remember("It rained."))
+    look = {"name": "ls", "input": {"path": "/"}}
+    saver(tmp_path, user, remember("It rained."), before=[look], sandbox=False)
     origin = drive_to_end(start_run(user, source="hook"), until=("waiting", "completed"))
-    run = start_run(user, source="web")
-    type(run.thread).objects.filter(pk=run.thread_id).update(forked_from=origin)
+    cancel_run(origin.pk, by="ann")
+    body = {"message": "Save it.", "step": 1}
+    answer = client_for(user).post(f"/api/v1/runs/{origin.pk}/fork", body, format="json")
+    assert answer.status_code == 201, answer.content
+    erase_thread(origin.thread_id, by=user)
+    finish_erasures()
+    (run,) = Run.objects.filter(is_copy=False)
     assert drive_to_end(run, until=("waiting", "completed")).status == "waiting"
+    assert not MemoryRevision.objects.exists()
     assert personal_reader(Run.objects.get(pk=run.pk)) is None
 
 

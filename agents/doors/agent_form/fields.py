@@ -27,7 +27,7 @@ from agents.doors.agent_form.checks import (
     check_rules,
     check_tool_name,
 )
-from agents.doors.agent_form.labels import label_of, option_text
+from agents.doors.agent_form.labels import lazy_label, option_text
 from agents.doors.agent_form.lines import LinesField
 from agents.doors.agent_form.rows import MapField, RowsField
 from agents.doors.agent_form.texts import LongText
@@ -170,7 +170,7 @@ def option_form_fields(agent: Agent, may_change: Callable[[str], bool]) -> dict[
         if may_change(name)
     }
     for name, field in found.items():
-        field.label = label_of(name)
+        field.label = lazy_label(name)
     return found
 
 

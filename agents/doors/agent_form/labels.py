@@ -6,6 +6,7 @@ They come from the definitions of options, whose English texts are also part of 
 
 from __future__ import annotations
 
+from django.utils.functional import lazy
 from django.utils.translation import pgettext
 
 CONTEXT = "option"
@@ -16,6 +17,10 @@ _WORDS = {"mcp": "MCP", "sha256": "SHA-256"}
 def label_of(name: str) -> str:
     """Return the label of a field: `mcp_tool` is "MCP tool"."""
     return option_text(english_label(name))
+
+
+lazy_label = lazy(label_of, str)
+"""The same, translated on display. The history of the admin stores the English labels."""
 
 
 def english_label(name: str) -> str:

@@ -95,7 +95,7 @@ class Budget(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.of}, a {self.get_period_display()}"
+        return f"{self.of}, a {self.period}"  # also in the history of the admin, in each language
 
     @property
     def of(self) -> str:

@@ -31,7 +31,7 @@ from agents.settings import MachineSettings
 from agents.states import OPEN_CALLS, RunStatus, ToolCallStatus
 
 FORKED = "forked"
-"""`Run.source` of a copy, and `ToolCall.code` of a call that was open."""
+"""`Run.finish_reason` of a copy, and `ToolCall.code` of a call that was open."""
 NOT_RUN = "Not run: the conversation was forked while this call was open."
 OUTCOME_UNKNOWN = (
     "Forked while this call ran in the original conversation: its outcome is unknown here. Check "
@@ -71,7 +71,8 @@ def _copy_run(run: Run, thread: Thread, turn: int | None) -> Run:
         agent_version_id=run.agent_version_id,
         owner_id=thread.owner_id,
         status=RunStatus.COMPLETED if run.status == RunStatus.COMPLETED else RunStatus.CANCELLED,
-        source=FORKED,
+        # The memory checks who has written the messages, also after the original was erased.
+        source=run.source,
         is_copy=True,
         has_begun=run.has_begun,
         opening_note=run.opening_note,

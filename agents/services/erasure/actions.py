@@ -282,7 +282,12 @@ def _erase_if_possible(threads: Sequence[str], stop: Callable[[], bool]) -> Remo
                 error,
             )
             return Removed()
-    return sum((_erase_if_possible([key], stop) for key in threads), Removed())
+    removed: Removed = Counter()
+    for key in threads:
+        if stop():
+            break
+        removed += _erase_if_possible([key], stop)
+    return removed
 
 
 def _files_are_gone(thread_id: str) -> bool:

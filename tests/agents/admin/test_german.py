@@ -43,6 +43,20 @@ def test_messages_are_german_and_the_history_is_english() -> None:
     assert RunClock.objects.get(run=queued).cancel_reason == "cancelled in the admin"
 
 
+def test_the_history_names_changed_fields_and_rows_in_english() -> None:
+    root = rows.superuser()
+    agent = rich_agent(root)
+    client = german(client_of(root))
+    data = form_data(text_of(client.get(page_url(agent))), "agent_form")
+    assert client.post(page_url(agent), {**data, "max_turns": "7"}).status_code == 302
+    budget = {"user": root.pk, "period": "month", "max_tokens": "9"}
+    assert client.post("/admin/vel_budgets/budget/add/", budget).status_code == 302
+    assert set(LogEntry.objects.values_list("object_repr", "change_message")) == {
+        (agent.name, '[{"changed": {"fields": ["Max turns"]}}]'),
+        ("root, a month", '[{"added": {}}]'),
+    }
+
+
 def test_an_unchanged_german_form_of_a_rich_agent_changes_nothing() -> None:
     root = rows.superuser()
     agent = rich_agent(root)

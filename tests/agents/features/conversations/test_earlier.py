@@ -161,6 +161,19 @@ def test_long_texts_are_cut_and_say_so(ada: User) -> None:
     assert "Cut to its start." in earlier_part(page(ada, last))
 
 
+def test_of_many_long_answers_only_the_newest_are_markdown(
+    ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agents.features.conversations.earlier.MARKDOWN_CHARACTERS", 25)
+    first = say(ada, "Q1", "*" * 10)
+    for answer in ("*" * 10, "", "*" * 10):
+        say(ada, "Q", answer, first.thread_id)
+    last = say(ada, "Next", thread=first.thread_id)
+    found = earlier_messages(ada, last, "").messages
+    assert [each.tree is not None for each in found] == [False, True, False, True]
+    assert [each.answer for each in found] == ["*" * 10, "*" * 10, "", "*" * 10]
+
+
 def test_a_hostile_answer_stays_text(ada: User) -> None:
     table = "|a" * 3_000 + "|\n" + "|-" * 3_000 + "|\n" + "|b" * 3_000
     first = say(ada, HOSTILE, HOSTILE)

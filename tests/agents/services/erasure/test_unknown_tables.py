@@ -28,12 +28,12 @@ def newer_table() -> Iterator[str]:
         cursor.execute(f"DROP TABLE {table}")
 
 
-def test_a_row_of_a_newer_version_delays_only_the_erasure_of_its_thread(
-    newer_table: str, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.fixture
+def threads(newer_table: str) -> list[str]:
+    """Mark three threads as erased. A row of the newer table refers to the first one."""
     make_agent(sandbox=False)
     ann = make_user("ann")
-    threads = []
+    threads: list[str] = []
     for _ in range(3):
         run = make_run(ann)
         answer_run(run, "In June.")
@@ -43,6 +43,12 @@ def test_a_row_of_a_newer_version_delays_only_the_erasure_of_its_thread(
         cursor.execute(f"INSERT INTO {newer_table} VALUES (%s)", [threads[0]])
     for thread in threads:
         erase_thread(thread, by=ann)
+    return threads
+
+
+def test_a_row_of_a_newer_version_delays_only_the_erasure_of_its_thread(
+    newer_table: str, threads: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
     finish_erasures()
     assert list(Thread.every.values_list("pk", flat=True)) == threads[:1]
     assert not Thread.objects.exists()
@@ -52,3 +58,10 @@ def test_a_row_of_a_newer_version_delays_only_the_erasure_of_its_thread(
         cursor.execute(f"DELETE FROM {newer_table}")
     finish_erasures()
     assert not Thread.every.exists()
+
+
+def test_a_process_that_stops_erases_no_further_threads(
+    threads: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    finish_erasures(stop=lambda: "cannot be erased" in caplog.text)
+    assert list(Thread.every.order_by("pk").values_list("pk", flat=True)) == threads
