@@ -34,7 +34,8 @@ def test_the_page_lists_work_that_needs_attention(sign_in: SignIn) -> None:
     Run.objects.filter(pk=old).update(status="failed", ended_at=now - timedelta(days=9))
     shown = attention(olga)
     assert f"/approvals/{request}/" in shown
-    assert f"/runs/{asked}/" in shown
+    assert f"/runs/{asked}/" not in shown  # The request has the link to decide.
+    assert "Hello · Assistant" in shown
     assert f"/runs/{failed}/" in shown
     assert "no⟨U+202E⟩ key" in shown
     assert old not in shown
