@@ -107,6 +107,8 @@ def test_usage_is_only_ones_own_even_with_view_all_runs(run: str, sign_in: SignI
     assert "at least $0.00" in answer.content.decode()
     assert root.get("/usage/?days=8000000").context["days"] == 30
     olga = sign_in("olga").get("/usage/")
+    assert 'id="by-day"' in olga.content.decode()
+    assert 'id="by-day"' not in sign_in("peter").get("/usage/").content.decode()
     assert olga.context["total"].dollars == 9
     assert olga.context["by_agent"][0]["name"] == "Assistant"
 
