@@ -19,6 +19,7 @@ from django.utils.translation import gettext
 
 from agents.call_patterns.commands import exactly
 from agents.conditions import holds, problem_of
+from agents.doors.web.ages import in_words
 from agents.hidden_text import visible
 from agents.kernel.proposals import (
     Background,
@@ -38,7 +39,6 @@ from agents.services.approvals.rights import Rights
 from agents.services.errors import InvalidRequest
 from agents.spec import CallCondition
 from agents.states import ApprovalStatus, Decision
-from agents.templatetags.times import in_words
 from agents.web.card_parts import (
     Editor,
     Outcome,
