@@ -260,6 +260,21 @@ def test_a_phone_follows_to_the_form_and_not_to_the_sections_below(
 
 
 @pytest.mark.slow
+def test_a_short_run_is_not_scrolled_because_of_a_long_plan_beside_it(
+    site: Site, new_page: NewPage
+) -> None:
+    run = site.do("make_run", owner="olga")
+    todos = [{"content": f"Step {n}", "status": "pending"} for n in range(60)]
+    page = new_page("olga")
+    page.goto(f"/runs/{run}/")
+    wait_for_seq(page, append(site, run, [("todos.updated", {"todos": todos})], "running"))
+    expect(page.get_by_text("Step 59")).to_have_count(1)
+    wait_for_seq(page, append(site, run, [("text.completed", {"part_id": "1", "text": "Hi"})]))
+    assert page.evaluate("document.body.scrollHeight > innerHeight")
+    assert page.evaluate("scrollY") == 0
+
+
+@pytest.mark.slow
 def test_a_deliverable_is_downloaded(site: Site, new_page: NewPage, tmp_path: Path) -> None:
     run = site.do("make_run", owner="olga")
     thread = site.do("run", run=run)["thread"]
