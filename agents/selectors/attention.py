@@ -1,4 +1,4 @@
-"""Items that need a person's attention: pending requests, failed runs and other active runs."""
+"""The work of a person: pending requests and failed runs, which need attention, and active runs."""
 
 from __future__ import annotations
 

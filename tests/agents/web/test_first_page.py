@@ -15,7 +15,11 @@ from tests.support import site_writer
 
 def attention(client: Client) -> str:
     html = client.get("/").content.decode()
-    return html.partition('id="attention"')[2].partition("</section>")[0]
+    return section(html, "attention")
+
+
+def section(html: str, heading: str) -> str:
+    return html.partition(f'id="{heading}"')[2].partition("</section>")[0]
 
 
 @pytest.mark.slow
@@ -38,6 +42,11 @@ def test_the_page_lists_work_that_needs_attention(sign_in: SignIn) -> None:
     assert "Hello · Assistant" in shown
     assert f"/runs/{failed}/" in shown
     assert "no⟨U+202E⟩ key" in shown
+    active = site_writer.make_run("olga")
+    html = olga.get("/").content.decode()
+    assert active not in section(html, "attention")
+    assert f"/runs/{active}/" in section(html, "active")
+    assert f"/runs/{asked}/" not in section(html, "active")
     assert old not in shown
     assert foreign not in shown
     # Another user continued the conversation.
