@@ -30,7 +30,7 @@ class SkillLoaded(Event):
     version: str
     """The version that its author wrote, or an empty text."""
     trust: str
-    """Who vouches for it: `built-in`, `reviewed`, `local` or `imported`."""
+    """Its trust level: `built-in`, `reviewed`, `local` or `imported`."""
     content_hash: str
     """SHA-256 of its files, in hexadecimal."""
 

@@ -1,4 +1,4 @@
-"""Items that need a person's attention: pending requests, failed runs and active runs."""
+"""The work of a person: pending requests and failed runs, which need attention, and active runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from agents.models import ApprovalRequest, Run
-from agents.selectors.queue import QueueFilter, queue_of
+from agents.selectors.queue import QueueFilter, pending_for, queue_of
 from agents.selectors.visible import Person, runs_for
 from agents.states import ACTIVE_RUNS, RunStatus
 
@@ -20,7 +20,10 @@ FAILED_DAYS = 3
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """At most `SHOWN` of each kind: oldest requests and newest runs first."""
+    """At most `SHOWN` of each kind: oldest requests and newest runs first.
+
+    A run with a pending request is not in `active`: the request has the link to decide.
+    """
 
     requests: list[ApprovalRequest]
     failed: list[Run]
@@ -37,7 +40,7 @@ def attention_for(person: Person) -> Attention:
     return Attention(
         requests=list(requests[:SHOWN]),
         failed=list(_failed(runs)[:SHOWN]),
-        active=list(_active(runs)[:SHOWN]),
+        active=list(_active(runs, person)[:SHOWN]),
     )
 
 
@@ -51,9 +54,13 @@ def own_runs(person: Person) -> QuerySet[Run]:
     )
 
 
-def _active(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """Return the active runs. They are all uncounted, and an index covers only uncounted runs."""
-    return runs.filter(status__in=ACTIVE_RUNS, uncounted_from__gte=1)
+def _active(runs: QuerySet[Run], person: Person) -> QuerySet[Run]:
+    """Return the active runs without a request that `person` can see.
+
+    Active runs are all uncounted, and an index covers only uncounted runs.
+    """
+    active = runs.filter(status__in=ACTIVE_RUNS, uncounted_from__gte=1)
+    return active.exclude(pk__in=pending_for(person).order_by().values("run"))
 
 
 def _failed(runs: QuerySet[Run]) -> QuerySet[Run]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+
+from agents.doors.web.ages import in_words
 
 register = template.Library()
 
@@ -25,17 +26,3 @@ def ago(moment: datetime | None) -> SafeString | str:
     return format_html(
         '<time datetime="{}" title="{}" data-clock="since">{}</time>', at.isoformat(), exact, words
     )
-
-
-def in_words(age: timedelta) -> str:
-    """Return the age as in `clock.js`."""
-    minutes = int(age.total_seconds() // 60)
-    if minutes < 1:
-        return gettext("just now")
-    if minutes < 60:
-        time = f"{minutes} min"
-    elif minutes < 2 * 24 * 60:
-        time = f"{minutes // 60} h {minutes % 60} min"
-    else:
-        time = gettext("%(days)s days") % {"days": minutes // (24 * 60)}
-    return gettext("%(time)s ago") % {"time": time}

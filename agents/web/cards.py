@@ -15,11 +15,11 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.timesince import timesince
 from django.utils.translation import gettext
 
 from agents.call_patterns.commands import exactly
 from agents.conditions import holds, problem_of
+from agents.doors.web.ages import in_words
 from agents.hidden_text import visible
 from agents.kernel.proposals import (
     Background,
@@ -239,7 +239,7 @@ def _closed_card(row: ApprovalRequest, path: list[str], rights: Rights) -> Card:
         decide_url=reverse("web:approval-decide", args=[row.pk]),
         prompt=visible(row.prompt),
         asked_at=row.created_at.isoformat(),
-        asked_ago=gettext("%(age)s ago") % {"age": timesince(row.created_at, depth=1)},
+        asked_ago=in_words(now - row.created_at),
         expires_at=row.expires_at.isoformat() if row.expires_at and is_pending else "",
         expires_in=until(row.expires_at) if row.expires_at and is_pending else "",
         is_expiring=bool(is_pending and row.expires_at and row.expires_at - now < SOON),

@@ -124,7 +124,9 @@ def show_home(
     runs = list(own_runs(person)[:RECENT_RUNS])
     context = {
         "attention": attention,
-        "cards": cards_of(attention.requests, person, opened=False),
+        "asks": list(
+            zip(cards_of(attention.requests, person, opened=False), attention.requests, strict=True)
+        ),
         "agents": agents,
         "asked": run_request,
         "agent_selected": (run_request.agent if run_request else "") or _agent_of_last_run(runs),

@@ -22,7 +22,7 @@ _TRIES = 3
 def review_version(
     version_id: int, *, by: AbstractBaseUser, content_hash: str, seen_trust: str | None = None
 ) -> SkillVersion:
-    """Record that `by` vouches for a version, and return it. Agents get it as trusted.
+    """Record that `by` has reviewed a version, and return it. Agents get it as trusted.
 
     This also ends a quarantine of the version. An old version of a skill in a directory is only
     recorded: agents get what the directory contains. `content_hash` and `seen_trust` are the hash

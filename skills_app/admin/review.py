@@ -75,7 +75,7 @@ def review_page(page: JournalAdmin, request: HttpRequest, pk: int, number: int) 
         is_reviewed=version.trust in _VOUCHED,
         comparison=compare(base, version) if base else None,
         head=changes(base.head, version.head) if base else [],
-        # A reviewer vouches for all bytes, so show all if the earlier version has no review.
+        # A reviewer is responsible for all bytes, so show all if the earlier version has no review.
         whole=None if base and base.trust in _VOUCHED else compare(None, version),
         base_trust=base.get_trust_display() if base else "",
         findings=findings_by_severity(version.findings),

@@ -92,7 +92,7 @@ class SkillExport(ApiView):
 
 
 class ReviewSkill(ApiView):
-    """`POST /skills/{id}/versions/{number}/review`: vouch for exactly these bytes."""
+    """`POST /skills/{id}/versions/{number}/review`: accept exactly these bytes."""
 
     scopes: ClassVar = {"POST": TokenScope.MANAGE}
 

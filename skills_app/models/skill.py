@@ -12,7 +12,7 @@ MAX_NAME_CHARACTERS = 64
 
 
 class Trust(models.TextChoices):
-    """Who vouches for exactly these bytes. A quarantined version is never given to an agent."""
+    """The trust level of exactly these bytes. A quarantined version is never given to an agent."""
 
     BUILT_IN = "built-in", _("built-in")
     REVIEWED = "reviewed", _("reviewed")

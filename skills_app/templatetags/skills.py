@@ -1,4 +1,4 @@
-"""The tag `{% trust_badge skill trusts %}` shows who vouches for a skill."""
+"""The tag `{% trust_badge skill trusts %}` shows the trust level of a skill."""
 
 from __future__ import annotations
 

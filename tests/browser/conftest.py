@@ -129,6 +129,18 @@ def new_page(contexts: Contexts, site: Site) -> Iterator[NewPage]:
     ] == []
 
 
+MORE = ["view_all_runs", "change_agent", "configure_approval", "manage_provider_keys"]
+"""Permissions for the console, the editor of agents, and the keys of providers."""
+
+
+@pytest.fixture
+def allowed(site: Site) -> Iterator[None]:
+    """Let ada open more pages. Tests of later files expect her without these permissions."""
+    site.do("allow", user="ada", permissions=MORE)
+    yield
+    site.do("disallow", user="ada", permissions=MORE)
+
+
 COLOURS: tuple[Colours, ...] = ("light", "dark")
 LOOKS: tuple[tuple[int, Colours], ...] = ((1280, "light"), (390, "dark"))
 
@@ -147,6 +159,10 @@ def look(page: Page, width: int, colours: Colours | None = None) -> None:
 def send_now(page: Page) -> None:
     """Send the decision that can still be undone."""
     page.get_by_role("button", name="Send now").click()
+
+
+BELOW = "document.querySelector('.conversation').getBoundingClientRect().bottom - innerHeight"
+"""How many pixels the end of a run's conversation is below the window."""
 
 
 def overflow(page: Page) -> int:

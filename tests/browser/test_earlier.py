@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import COLOURS, Colours, NewPage, look, overflow, shoot
+from tests.browser.conftest import BELOW, COLOURS, Colours, NewPage, look, overflow, shoot
+from tests.browser.test_every_page import serious
 from tests.support.site import Site
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow]
@@ -91,7 +92,7 @@ def test_a_link_to_a_call_and_a_running_transcript_keep_their_places(
     runs = conversation(site, 3, last="running")
     page = new_page("olga")
     opened(site, page, runs[-1])
-    at_end = "innerHeight + scrollY >= document.body.scrollHeight - 5"
+    at_end = f"{BELOW} <= 0"
     assert page.evaluate(at_end)
     more = [("text.completed", {"part_id": "3.0", "text": TEXT})]
     seq = site.do("append", run=runs[-1], events=more)
@@ -116,11 +117,16 @@ def test_the_earlier_messages_fit(
     site: Site, new_page: NewPage, width: int, colours: Colours
 ) -> None:
     runs = conversation(site, 3)
+    site.do("keep", run=runs[0], value={"mm": [2, 4], "note": "x" * 300}, files=["y" * 200])
     page = new_page("olga")
     look(page, width, colours)
     opened(site, page, runs[-1])
     assert overflow(page) <= 0
+    for fold in page.locator(".earlier details").all():
+        fold.evaluate("fold => { fold.open = true; }")
+    assert serious(page) == []
     page.locator(".earlier article").first.scroll_into_view_if_needed()
     shoot(page, f"earlier-{width}-{colours}")
     opened(site, page, runs[1])
+    assert serious(page) == []
     shoot(page, f"later-{width}-{colours}")

@@ -8,7 +8,6 @@ the tests store screenshots of the pages there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -145,18 +144,6 @@ def serious(page: Page, within: str = "html") -> list[str]:
         if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"][:3]
     ]
-
-
-MORE = ["view_all_runs", "change_agent", "configure_approval", "manage_provider_keys"]
-"""Permissions for the console, the editor of agents, and the keys of providers."""
-
-
-@pytest.fixture
-def allowed(site: Site) -> Iterator[None]:
-    """Let ada open more pages. Tests of later files expect her without these permissions."""
-    site.do("allow", user="ada", permissions=MORE)
-    yield
-    site.do("disallow", user="ada", permissions=MORE)
 
 
 @pytest.mark.usefixtures("allowed")

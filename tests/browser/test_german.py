@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import NewPage, look, overflow, shoot
-from tests.browser.test_every_page import LISTEN, MORE, prepared
+from tests.browser.test_every_page import LISTEN, prepared
 from tests.support.hang import HANG
 from tests.support.site import Site
 
@@ -62,14 +60,6 @@ def problems(page: Page, name: str) -> list[str]:
         if overflow(page) > 0:
             found.append(f"{name} at {width}: it scrolls sideways")
     return found
-
-
-@pytest.fixture
-def allowed(site: Site) -> Iterator[None]:
-    """Let ada open the pages of operators. Tests of later files expect her without this."""
-    site.do("allow", user="ada", permissions=MORE)
-    yield
-    site.do("disallow", user="ada", permissions=MORE)
 
 
 @pytest.mark.slow

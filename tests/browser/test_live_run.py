@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import COLOURS, NewPage, look, overflow
+from tests.browser.conftest import BELOW, COLOURS, NewPage, look, overflow
 from tests.support.site import PASSWORD, Site
 
 pytestmark = pytest.mark.chromium
@@ -232,7 +232,7 @@ def test_a_long_run_is_followed_to_its_end_unless_somebody_reads_above(
     ]
     page = new_page("olga")
     page.goto(f"/runs/{run}/")
-    at_bottom = "innerHeight + scrollY >= document.body.scrollHeight - 2"
+    at_bottom = f"{BELOW} <= 0"
     wait_for_seq(page, append(site, run, lines, "running"))
     page.wait_for_function(at_bottom)
 
@@ -242,6 +242,36 @@ def test_a_long_run_is_followed_to_its_end_unless_somebody_reads_above(
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
     wait_for_seq(page, append(site, run, [("text.completed", {"part_id": "x", "text": "More"})]))
     assert page.evaluate("scrollY") == 1000
+
+
+@pytest.mark.slow
+def test_a_phone_follows_to_the_form_and_not_to_the_sections_below(
+    site: Site, new_page: NewPage
+) -> None:
+    run = site.do("make_run", owner="olga")
+    lines: Events = [
+        ("text.completed", {"part_id": f"{n}.0", "text": f"Line {n}"}) for n in range(50)
+    ]
+    page = new_page("olga", width=390, height=844)
+    page.goto(f"/runs/{run}/")
+    wait_for_seq(page, append(site, run, lines, "running"))
+    page.wait_for_function(f"{BELOW} <= 0 && {BELOW} > -50")
+    expect(page.locator("#composer")).to_be_in_viewport()
+
+
+@pytest.mark.slow
+def test_a_short_run_is_not_scrolled_because_of_a_long_plan_beside_it(
+    site: Site, new_page: NewPage
+) -> None:
+    run = site.do("make_run", owner="olga")
+    todos = [{"content": f"Step {n}", "status": "pending"} for n in range(60)]
+    page = new_page("olga")
+    page.goto(f"/runs/{run}/")
+    wait_for_seq(page, append(site, run, [("todos.updated", {"todos": todos})], "running"))
+    expect(page.get_by_text("Step 59")).to_have_count(1)
+    wait_for_seq(page, append(site, run, [("text.completed", {"part_id": "1", "text": "Hi"})]))
+    assert page.evaluate("document.body.scrollHeight > innerHeight")
+    assert page.evaluate("scrollY") == 0
 
 
 @pytest.mark.slow

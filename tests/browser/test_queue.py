@@ -93,6 +93,8 @@ def test_runs_continue_live_after_decisions_here(
 ) -> None:
     page = open_queue(new_page, person)
     expect(page.get_by_text("No pending requests.")).to_be_visible()
+    expect(page.locator("#pending-count, #total")).to_have_count(2)
+    expect(page.locator("#pending-count:visible, #total:visible")).to_have_count(0)
     other = new_page(person)
     other.goto("/runs/")
     expect(other.locator("#waiting-count")).to_be_hidden()
@@ -103,6 +105,8 @@ def test_runs_continue_live_after_decisions_here(
     expect(page).to_have_title("(1) Approvals · Vel")
     expect(other.locator("#waiting-count")).to_have_text("1")
     expect(page.get_by_text("No pending requests.")).to_be_hidden()
+    expect(page.locator("#pending-count:visible")).to_have_text("1")
+    expect(page.locator("#total:visible")).to_have_text("1 in all")
     press(cards(page), "Approve")
     send_now(page)
 

@@ -40,6 +40,7 @@ from agents.models import (
     Run,
     RunClock,
     ToolCall,
+    Upload,
 )
 from agents.policy import AskTerms
 from agents.selectors.visible import APPROVE
@@ -216,6 +217,22 @@ def reply(run: str, text: str) -> None:
     """Store a reply of the model as the message of the run's first turn."""
     content = dump([{"type": "text", "text": text}])
     Message.objects.create(run_id=run, turn=1, role=MessageRole.ASSISTANT, content=content)
+
+
+def keep(run: str, value: Any, files: list[str]) -> None:
+    """Give a run an answer as data, and attached files with these names."""
+    row = Run.objects.get(pk=run)
+    row.structured_output, row.has_uploads = value, True
+    row.save(update_fields=["structured_output", "has_uploads"])
+    for number, name in enumerate(files):
+        Upload.objects.create(
+            thread=row.thread,
+            run=row,
+            name=f"{run}-{number}",
+            path="/sandbox/user_uploads/x",
+            original_name=name,
+            size=2_000,
+        )
 
 
 @transaction.atomic
@@ -428,6 +445,7 @@ COMMANDS = {
         show_trouble,
         newest_run,
         reply,
+        keep,
         delete_run,
     )
 }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models.functions import Substr
 
 from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import cut_text
-from agents.models import Message, MessageRole, Run
+from agents.models import Message, MessageRole, Run, Upload
+from agents.review.json_text import text_of
 from agents.selectors.visible import Person, runs_for, watchable_runs_for
 from agents.web.markdown import markdown_tree
 from agents.web.said import OwnFiles
@@ -34,6 +37,9 @@ class EarlierMessage:
     answer: str
     tree: list[Any] | None
     """The answer as Markdown: see `agents.web.markdown`. None: shown as plain text."""
+    value: str
+    """The answer as data, as JSON, or "" without one."""
+    uploads: list[Upload]
     is_cut: bool
     seconds: int | None
 
@@ -64,7 +70,10 @@ def earlier_messages(person: Person, run: Run, asked: str) -> Earlier:
     count = min(int(asked), MOST_SHOWN) if asked.isdecimal() and len(asked) < 6 else 0
     count = max(count, SHOWN)
     before = _of_conversation(person, run).filter(number__lt=run.number)
-    rows = before.select_related("agent_version", "clock").defer("attachments", "structured_output")
+    # A value may have a megabyte: keep only the start.
+    start = Substr("structured_output", 1, ANSWER_CHARACTERS + 1, output_field=TextField())
+    rows = before.select_related("agent_version", "clock").annotate(value_start=start)
+    rows = rows.defer("attachments", "structured_output")
     found = list(rows.order_by("-number")[: count + 1])
     has_more = len(found) > count
     origin = None
@@ -102,13 +111,21 @@ def _with_texts(person: Person, runs: list[Run]) -> list[EarlierMessage]:
         ANSWER_CHARACTERS,
     )
     readable = set(runs_for(person).filter(pk__in=ids).values_list("pk", flat=True))
+    uploads: dict[str | None, list[Upload]] = {}
+    if any(run.has_uploads for run in runs):
+        for upload in Upload.objects.filter(run__in=ids):
+            uploads.setdefault(upload.run_id, []).append(upload)
     found = []
     left = MARKDOWN_CHARACTERS
     for run in reversed(runs):
         answer = answered.get(run.pk, "")
         left -= len(answer)
         files = OwnFiles(run) if run.pk in readable else None
-        found.append(_earlier_message(run, asked.get(run.pk, ""), answer, files, left >= 0))
+        found.append(
+            _earlier_message(
+                run, asked.get(run.pk, ""), answer, uploads.get(run.pk, []), files, left >= 0
+            )
+        )
     return found[::-1]
 
 
@@ -120,9 +137,15 @@ def _texts(which: Q, characters: int) -> dict[str, str]:
 
 
 def _earlier_message(
-    run: Run, message: str, answer: str, files: OwnFiles | None, as_markdown: bool
+    run: Run,
+    message: str,
+    answer: str,
+    uploads: list[Upload],
+    files: OwnFiles | None,
+    as_markdown: bool,
 ) -> EarlierMessage:
     shown = cut_text(answer, ANSWER_CHARACTERS)
+    value: str = run.value_start or ""  # type: ignore[attr-defined]  # from the query
     link, picture = (files.download, files.picture) if files else (_nothing, _nothing)
     seconds = None
     if run.started_at and run.ended_at:
@@ -132,9 +155,22 @@ def _earlier_message(
         message=cut_text(message, MESSAGE_CHARACTERS),
         answer=shown,
         tree=markdown_tree(shown, link, picture) if shown and as_markdown else None,
-        is_cut=len(message) > MESSAGE_CHARACTERS or len(answer) > ANSWER_CHARACTERS,
+        value=_readable(value),
+        uploads=uploads,
+        is_cut=len(message) > MESSAGE_CHARACTERS
+        or max(len(answer), len(value)) > ANSWER_CHARACTERS,
         seconds=seconds,
     )
+
+
+def _readable(value: str) -> str:
+    """Return a JSON text with line breaks. If it is too long or too deep, it stays as it is."""
+    if not value or len(value) > ANSWER_CHARACTERS:
+        return cut_text(value, ANSWER_CHARACTERS)
+    try:
+        return text_of(json.loads(value), 2 * ANSWER_CHARACTERS)
+    except RecursionError:
+        return value
 
 
 def _nothing(named: str) -> None:

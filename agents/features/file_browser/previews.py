@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Thread
+from agents.review.json_text import text_of
 from agents.services.files.shown_documents import MOST_BYTES, READERS, document_text
 from agents.services.files.shown_pictures import is_picture, is_shown, why_not_shown
 from agents.web.markdown import markdown_tree
@@ -207,9 +208,13 @@ def _table(text: str, delimiter: str, *, is_cut: bool) -> Table | None:
 
 
 def _indented(text: str) -> str:
-    """Return JSON with indentation, or the text itself if it is not valid JSON."""
+    """Return JSON with indentation, or the text itself if it is not valid JSON.
+
+    A deep value stays on one line: its indentation could be many times as long as the text.
+    """
     try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+        value = json.loads(text)
+        return text if isinstance(value, str) else text_of(value, 4 * TEXT_BYTES)
     except (ValueError, RecursionError):
         return text
 

@@ -155,14 +155,14 @@ class InboundWebhookAdmin(TriggerAdmin):
         )
         return rows_table(headings, displayed)
 
-    @admin.display(description=_("turned away"))
+    @admin.display(description=_("refused requests"))
     def refusals_table(self, row: InboundWebhook) -> SafeString | str:
         rows = InboundWebhookRefusal.objects.filter(subject=row.pk)[:SHOWN_REFUSALS]
         displayed = [(each.day, each.reason, each.count) for each in rows]
         headings = (gettext("day"), gettext("why"), gettext("times"))
         return rows_table(headings, displayed)
 
-    @admin.action(description=_("Make a new secret"), permissions=["change"])
+    @admin.action(description=_("Create a new secret"), permissions=["change"])
     def new_secret(self, request: HttpRequest, queryset: QuerySet[InboundWebhook]) -> None:
         for row in self.chosen(request, queryset):
             try:

@@ -123,7 +123,7 @@ class NotificationTargetAdmin(admin.ModelAdmin):
                 text = gettext("%(address)s: the test message has arrived.")
                 self.message_user(request, text % {"address": label})
 
-    @admin.action(description=_("Make a new secret"), permissions=["change"])
+    @admin.action(description=_("Create a new secret"), permissions=["change"])
     def make_new_secret(self, request: HttpRequest, queryset: QuerySet[NotificationTarget]) -> None:
         for target in queryset:
             try:
@@ -133,7 +133,7 @@ class NotificationTargetAdmin(admin.ModelAdmin):
                     request, f"{visible(target.address)}: {error}", level=messages.ERROR
                 )
                 continue
-            self.log_change(request, target, "A new secret was made.")
+            self.log_change(request, target, "A new secret was created.")
             self._show(request, target, secret)
 
 

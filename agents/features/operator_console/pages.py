@@ -64,6 +64,7 @@ def _context(found: Console, days: int, by: By) -> dict[str, Any]:
             for name, numbers in period.groups
             if by != "tool" or name != ALL
         ][:MOST_GROUPS],
+        "total_wait": _wait(period.total),
         "oldest_task": "" if oldest is None else time_text(oldest),
         "waiting_runs": [(each, span(now - each.since)) for each in found.waiting_runs],
         "stuck_runs": [(each, span(now - each.since)) for each in found.stuck_runs],

@@ -24,7 +24,7 @@ RUN_PANELS = [RunPanel(template="vel_traces/run_panel.html")]
 LEGEND = {
     "model": _("Models"),
     "tool": _("Tools"),
-    "wait": _("Waiting"),
+    "wait": _("Waiting time"),
     "queue": _("Queue"),
 }
 WAITS = {"approval": _("waiting for a decision"), "children": _("waiting for subagents")}

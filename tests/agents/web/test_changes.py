@@ -36,8 +36,8 @@ def changed(tmp_path: Path, sign_in: SignIn) -> Run:
 def test_steps_and_their_diffs_are_shown_as_text(changed: Run, sign_in: SignIn) -> None:
     client = sign_in("olga")
     page = client.get(f"/runs/{changed.pk}/changes/").content.decode()
-    assert "turn 1" in page
-    assert "turn 2" in page
+    assert "step 1" in page
+    assert "step 2" in page
     last = WorkspaceSnapshot.objects.latest("pk")
     page = client.get(f"/runs/{changed.pk}/changes/?step={last.pk}").content.decode()
     assert "/sandbox/workspace/a.txt" in page

@@ -15,7 +15,11 @@ from tests.support import site_writer
 
 def attention(client: Client) -> str:
     html = client.get("/").content.decode()
-    return html.partition('id="attention"')[2].partition("</section>")[0]
+    return section(html, "attention")
+
+
+def section(html: str, heading: str) -> str:
+    return html.partition(f'id="{heading}"')[2].partition("</section>")[0]
 
 
 @pytest.mark.slow
@@ -34,9 +38,15 @@ def test_the_page_lists_work_that_needs_attention(sign_in: SignIn) -> None:
     Run.objects.filter(pk=old).update(status="failed", ended_at=now - timedelta(days=9))
     shown = attention(olga)
     assert f"/approvals/{request}/" in shown
-    assert f"/runs/{asked}/" in shown
+    assert f"/runs/{asked}/" not in shown  # The request has the link to decide.
+    assert "Hello · Assistant" in shown
     assert f"/runs/{failed}/" in shown
     assert "no⟨U+202E⟩ key" in shown
+    active = site_writer.make_run("olga")
+    html = olga.get("/").content.decode()
+    assert active not in section(html, "attention")
+    assert f"/runs/{active}/" in section(html, "active")
+    assert f"/runs/{asked}/" not in section(html, "active")
     assert old not in shown
     assert foreign not in shown
     # Another user continued the conversation.
@@ -106,6 +116,8 @@ def test_usage_is_only_ones_own_even_with_view_all_runs(run: str, sign_in: SignI
     assert "at least $0.00" in answer.content.decode()
     assert root.get("/usage/?days=8000000").context["days"] == 30
     olga = sign_in("olga").get("/usage/")
+    assert 'id="by-day"' in olga.content.decode()
+    assert 'id="by-day"' not in sign_in("peter").get("/usage/").content.decode()
     assert olga.context["total"].dollars == 9
     assert olga.context["by_agent"][0]["name"] == "Assistant"
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from django.utils.translation import override
 
+from agents.doors.web.ages import in_words
 from agents.models import Run
-from agents.templatetags.times import ago, in_words
+from agents.templatetags.times import ago
 from tests.agents.web.conftest import SignIn
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -49,7 +49,7 @@ def test_a_version_that_waits_is_accepted(root: User, lib: User, tmp_path: Path)
     text = plain(text_of(client.get(url("review", second))))
     assert "<del>echo one</del>" in text
     assert "<ins>echo two</ins>" in text
-    assert "All files" not in text, "the version before is vouched for"
+    assert "All files" not in text, "the version before is reviewed"
     response = client.post(url("review", second), review(second), follow=True)
     assert messages_of(response) == ["Skill beans v2: accepted, as reviewed."]
     skill = Skill.objects.get(name="beans")

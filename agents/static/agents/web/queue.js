@@ -59,13 +59,17 @@ async function loadChanges() {
   if (mine !== number) return;
   list.update(changes);
   showCount(changes.pending);
-  if (changes.fitting !== null) byId("fitting").textContent = changes.fitting;
+  if (changes.fitting !== null) {
+    byId("fitting").textContent = changes.fitting;
+    byId("total").hidden = changes.fitting === 0;
+  }
   byId("next-page").hidden = !changes.next_query;
   if (changes.next_query) byId("next-page").href = changes.next_query;
 }
 
 function showCount(pending) {
   byId("pending-count").textContent = pending;
+  byId("pending-count").hidden = pending === 0;
   document.title = pending ? `(${pending}) ${title}` : title;
 }
 

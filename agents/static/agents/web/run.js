@@ -16,8 +16,10 @@ const APPLY_MILLISECONDS = 30;
 const SUMMARY_MILLISECONDS = 300;
 const QUIET_MILLISECONDS = 15_000;
 const NEAR_BOTTOM = 120;
+const EDGE = 16;
 
 const page = document.getElementById("run");
+const conversation = page.querySelector(".conversation");
 const { run: runId, summaryUrl, runsUrl } = page.dataset;
 const banner = document.getElementById("connection");
 const csrf = document.querySelector("input[name=csrfmiddlewaretoken]").value;
@@ -90,10 +92,15 @@ function showPlace() {
   node.classList.add("linked");
 }
 
-/** Scroll to the end, unless the reader has scrolled up or is deciding a request. */
+/** Return how many pixels the end of the conversation is below the window. */
+function below() {
+  return conversation.getBoundingClientRect().bottom - innerHeight;
+}
+
+/** Scroll to the end of the conversation, unless the reader has scrolled up or is deciding a request. */
 function follow() {
   const isDeciding = requests.contains(document.activeElement);
-  if (isFollowing && !isDeciding) scrollTo({ top: document.body.scrollHeight });
+  if (isFollowing && !isDeciding && below() > -EDGE) scrollBy({ top: below() + EDGE });
 }
 
 function apply(event) {
@@ -116,7 +123,7 @@ const SUMMARY_AFTER = new Set([
 ]);
 
 addEventListener("scroll", () => {
-  isFollowing = !hadEnded && innerHeight + scrollY >= document.body.scrollHeight - NEAR_BOTTOM;
+  isFollowing = !hadEnded && below() <= NEAR_BOTTOM;
 }, { passive: true });
 
 // There is no event for a full disk, so check regularly whether the run waits for space.

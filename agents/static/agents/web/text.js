@@ -60,12 +60,12 @@ export function inDigits(number, options = {}) {
   return number.toLocaleString(document.documentElement.lang || "en", options);
 }
 
-/** Return a number of bytes in the largest unit, with three digits. */
+/** Return a number of bytes in the largest unit, as Django does. */
 export function inBytes(bytes) {
-  if (bytes < 1000) return `${bytes} B`;
-  const power = Math.min(3, Math.floor(Math.log10(bytes) / 3));
-  const digits = { minimumSignificantDigits: 3, maximumSignificantDigits: 3 };
-  return `${inDigits(bytes / 1000 ** power, digits)} ${["B", "kB", "MB", "GB"][power]}`;
+  if (bytes < 1024) return `${bytes} B`;
+  const power = Math.min(3, Math.floor(Math.log2(bytes) / 10));
+  const digits = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
+  return `${inDigits(bytes / 1024 ** power, digits)} ${["B", "KB", "MB", "GB"][power]}`;
 }
 
 /** Return a value of a tool's input as readable text. */

@@ -19,7 +19,7 @@ from agents.features.conversations.earlier import (
     SHOWN,
     earlier_messages,
 )
-from agents.models import Message, Run
+from agents.models import Message, Run, Upload
 from tests.agents.api.rows import make_user
 from tests.support import runs, site_writer
 
@@ -38,7 +38,9 @@ def ada() -> User:
     return user
 
 
-def say(user: User, text: str, answer: str = "", thread: str | None = None, **fields: str) -> Run:
+def say(
+    user: User, text: str, answer: str = "", thread: str | None = None, **fields: object
+) -> Run:
     """Add an ended run with this answer to the conversation."""
     run = runs.start_run(user, text, thread=thread)
     end = {"status": "completed", "ended_at": timezone.now(), **fields}
@@ -188,6 +190,39 @@ def test_a_hostile_answer_stays_text(ada: User) -> None:
     assert part.count("<script") == part.count("</script>") == 1  # the table is plain text
     hostile = earlier_messages(ada, last, "").messages[0]
     assert '"href"' not in dump(hostile.tree)
+
+
+def test_an_earlier_message_has_its_files_and_its_answer_as_data(ada: User) -> None:
+    value = {"order": 10482, "note": "</pre><script>pwned()</script>\u202e"}
+    first = say(ada, "Order?", structured_output=value, has_uploads=True)
+    for name in ("bill.pdf", "<b>\u202egnp.exe"):
+        Upload.objects.create(
+            thread=first.thread, run=first, name=name, path="/x", original_name=name, size=2048
+        )
+    last = say(ada, "Next", thread=first.thread_id)
+    part = earlier_part(page(ada, last))
+    assert re.findall(r"<li>(.*?)</li>", part) == [
+        "bill.pdf (2.0\xa0KB)",
+        "&lt;b&gt;⟨U+202E⟩gnp.exe (2.0\xa0KB)",
+    ]
+    assert "&quot;order&quot;: 10482,\n" in part
+    assert "&lt;/pre&gt;&lt;script&gt;pwned()&lt;/script&gt;⟨U+202E⟩" in part
+    assert "There is no answer" not in part
+    assert earlier_part(page(ada, say(ada, "Again", thread=first.thread_id))).count("<li>") == 2
+
+
+@pytest.mark.parametrize(
+    "value", ["a" * 900_000, [0] * 2_000, "deep"], ids=["long", "wide", "deep"]
+)
+def test_a_long_or_deep_value_is_cut_or_on_one_line(ada: User, value: object) -> None:
+    if value == "deep":
+        for _ in range(450):
+            value = [value, value] if value == "deep" else [value]
+    first = say(ada, "Order?", "Done", structured_output=value)
+    last = say(ada, "Next", thread=first.thread_id)
+    (found,) = earlier_messages(ada, last, "").messages
+    assert 0 < len(found.value) <= 2 * ANSWER_CHARACTERS
+    assert found.is_cut == (value == "a" * 900_000)
 
 
 def test_strangers_see_nothing_and_approvers_only_what_they_can_watch(ada: User) -> None:

@@ -73,6 +73,14 @@ def test_a_text_is_previewed_with_its_language(run: str, files: Path, olga: Clie
     assert "print(&#x27;&lt;b&gt;⟨U+202E⟩&#x27;)" in text
 
 
+def test_deep_json_stays_on_one_line(run: str, files: Path, olga: Client) -> None:
+    deep = "[" * 400 + "0, " * 80_000 + "0" + "]" * 400  # 64 MB with indentation
+    (files / "deep.json").write_text(deep)
+    (files / "flat.json").write_text('{"a":[1]}')
+    assert deep in show(olga, run, f"{WORKSPACE}/deep.json")
+    assert "{\n  &quot;a&quot;: [\n" in show(olga, run, f"{WORKSPACE}/flat.json")
+
+
 def test_a_long_text_is_cut_and_the_page_says_so(run: str, files: Path, olga: Client) -> None:
     (files / "long.txt").write_text("é" * 200_001)
     text = show(olga, run, f"{WORKSPACE}/long.txt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import timedelta
 from typing import Any
@@ -317,6 +318,8 @@ def test_the_page_has_charts_with_their_numbers_as_tables_and_no_inline_style(
     assert cost.heads[0] == "<svg onload=alert(1)>"
     assert (cost.heads[-1], len(cost.heads), len(cost.rows)) == ("others", 6, 7)
     assert cost.rows[0][1][-1] == "$2.00"
+    last_row = text.partition("<tfoot>")[2].partition("</tfoot>")[0]
+    assert re.findall(r">([^<]+)</t[dh]>", last_row)[:4] == ["Total", "$9.0000", "105", "7"]
 
 
 @pytest.mark.parametrize("query", ["?days=8000000&by=x", "?days=%00&by=%00", "?by=tool&days=90"])
