@@ -99,7 +99,7 @@ def _through(run: Run) -> str:
 
 def _turn(turn: Turn) -> Iterator[str]:
     """Yield the message, or the text of a reply, its calls, and the notes after it."""
-    number = turn.place[1]
+    number = turn.number
     first, notes = turn.messages[0], turn.messages[1:]
     if first.position > 0:
         notes = turn.messages

@@ -13,7 +13,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.db.models import Case, Min, Q, QuerySet, Sum, When
+from django.db.models import Case, F, Min, Q, QuerySet, Sum, When
 from django.db.models.fields import IntegerField
 from django.utils import timezone
 
@@ -31,8 +31,8 @@ BYTES_AT_ONCE = 2_000_000
 """Limit for the messages of a part, and for its calls. A single turn may have more."""
 MOST_FILES = 1_000
 
-Place = tuple[str, int]
-"""The id of a run, and a turn of the run."""
+Place = tuple[int, str, int]
+"""The number of a run in its thread, its id, and a turn of the run."""
 
 
 @dataclass(slots=True)
@@ -44,6 +44,14 @@ class Turn:
     calls: list[ToolCall] = field(default_factory=list)
     decisions: dict[int, list[ApprovalRequest]] = field(default_factory=dict)
     """The requests for approval of each call, by the key of the call."""
+
+    @property
+    def run_id(self) -> str:
+        return self.place[1]
+
+    @property
+    def number(self) -> int:
+        return self.place[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +136,15 @@ class Conversation:
         return Files(found[:MOST_FILES], is_cut=len(found) > MOST_FILES)
 
     def _parts(self, runs: QuerySet[Run]) -> Iterator[RunHead | Turn]:
-        # Ids start with the time, so the runs of a thread are in the order of their numbers.
         after: Place | None = None
         has_more = True
         while has_more:
             self._check_still_readable()
             turns, has_more = _turns_after(runs, after)
             self._add_decisions(turns)
-            before = after[0] if after else ""
-            heads = self._heads({turn.place[0] for turn in turns} - {before})
-            for run_id, of_run in groupby(turns, lambda turn: turn.place[0]):
+            before = after[1] if after else ""
+            heads = self._heads({turn.run_id for turn in turns} - {before})
+            for run_id, of_run in groupby(turns, lambda turn: turn.run_id):
                 if run_id != before:
                     yield heads[run_id]
                 yield from of_run
@@ -181,14 +188,15 @@ class Conversation:
 
 def _turns_after(runs: QuerySet[Run], after: Place | None) -> tuple[list[Turn], bool]:
     """Return whole turns after the place `after` with their calls, and whether there are more."""
-    messages = Message.objects.filter(run__in=runs)
+    messages = Message.objects.filter(run__in=runs).annotate(number=F("run__number"))
     if after is not None:
-        run_id, turn = after
-        messages = messages.filter(Q(run_id__gt=run_id) | Q(run_id=run_id, turn__gt=turn))
-    ordered = messages.order_by("run_id", "turn", "position").iterator(chunk_size=ROWS_AT_ONCE)
+        number, run_id, turn = after
+        in_run = Q(run_id=run_id, turn__gt=turn) | Q(run_id__gt=run_id)
+        messages = messages.filter(Q(number__gt=number) | (Q(number=number) & in_run))
+    ordered = messages.order_by("number", "run_id", "turn", "position")
     turns: list[Turn] = []
     size = 0
-    for place, rows in groupby(ordered, lambda row: (row.run_id, row.turn)):
+    for place, rows in groupby(ordered.iterator(chunk_size=ROWS_AT_ONCE), _place):
         if len(turns) == TURNS_AT_ONCE:
             return _with_calls(turns, has_more=True)
         of_turn = list(rows)
@@ -199,22 +207,26 @@ def _turns_after(runs: QuerySet[Run], after: Place | None) -> tuple[list[Turn], 
     return _with_calls(turns, has_more=False)
 
 
+def _place(row: Any) -> Place:
+    return row.number, row.run_id, row.turn
+
+
 def _with_calls(turns: list[Turn], *, has_more: bool) -> tuple[list[Turn], bool]:
     """Return the turns with their calls, without the last ones if their calls are too large."""
     if not turns:
         return turns, has_more
-    by_place = {turn.place: turn for turn in turns}
-    (first_run, first), (last_run, last) = turns[0].place, turns[-1].place
+    by_place = {(turn.run_id, turn.number): turn for turn in turns}
+    first, last = turns[0], turns[-1]
     rows = ToolCall.objects.filter(
-        Q(run_id__gt=first_run) | Q(turn__gte=first),
-        Q(run_id__lt=last_run) | Q(turn__lte=last),
-        run__in={run_id for run_id, _ in by_place},
-    )
+        ~Q(run=first.run_id) | Q(turn__gte=first.number),
+        ~Q(run=last.run_id) | Q(turn__lte=last.number),
+        run__in={turn.run_id for turn in turns},
+    ).order_by("run__number", "run_id", "turn", "position")
     size = 0
-    for row in rows.order_by("run_id", "turn", "position").iterator(chunk_size=ROWS_AT_ONCE):
+    for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
         turn = by_place[row.run_id, row.turn]
         size += len(row.input) + len(row.edited_input) + len(row.result)
-        if size > BYTES_AT_ONCE and turn is not turns[0]:
+        if size > BYTES_AT_ONCE and turn is not first:
             return turns[: turns.index(turn)], True
         turn.calls.append(row)
     return turns, has_more

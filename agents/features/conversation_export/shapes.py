@@ -141,7 +141,7 @@ class ConversationExportShape(serializers.Serializer[object]):
 
 def show_turn(turn: Turn, run: Run) -> dict[str, Any]:
     return {
-        "turn": turn.place[1],
+        "turn": turn.number,
         "messages": [_show_message(message, run) for message in turn.messages],
         "tool_calls": [
             {

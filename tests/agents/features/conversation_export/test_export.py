@@ -12,9 +12,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agents.api.schema_document import api_document
+from agents.events.append import dump
 from agents.features.conversation_export import downloads, reading
 from agents.features.conversation_export.reading import Conversation
-from agents.models import ApprovalRequest, Run, RunClock, Thread, Upload
+from agents.models import ApprovalRequest, Message, Run, RunClock, Thread, ToolCall, Upload
 from agents.services.errors import NotFound
 from tests.agents.api.rows import ask_approval, client_for, make_user, problem_of
 from tests.agents.features.conversation_export.rows import (
@@ -135,6 +136,22 @@ def test_all_runs_of_the_thread_and_of_subagents_are_exported_in_order(run: Run)
     text = exported(run)
     assert text.index("> And snow?") < text.index("## Subagent explore") < text.index("> Thirty.")
     assert other.pk not in text
+
+
+@pytest.mark.both_databases
+def test_runs_are_in_the_order_of_their_numbers_also_if_clocks_of_hosts_differ(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "TURNS_AT_ONCE", 2)
+    later = Run.objects.get(pk=run.pk)
+    later.pk, later.number = "0" * 26, 2
+    later.save(force_insert=True)
+    RunClock.objects.create(run=later)
+    reply(later, 0, "And snow?", role="user")
+    reply(later, 1, "In January.")
+    found = as_json(run)["runs"]
+    assert [each["id"] for each in found] == [run.pk, later.pk]
+    assert [len(each["turns"]) for each in found] == [3, 2]
 
 
 def test_uploads_and_present_files_are_listed(run: Run) -> None:
@@ -291,11 +308,21 @@ def test_parts_of_any_size_give_the_same_export(
     assert [len(each["turns"]) for each in found["runs"]] == [6, 1]
 
 
+TEXT = dump([{"type": "text", "text": "x" * 5_000}])
+RESULT = dump("y" * 20_000)
+
+
 @pytest.mark.slow
 def test_two_thousand_steps_need_little_memory(run: Run) -> None:
+    replies, calls = [], []
     for turn in range(3, 2_003):
-        reply(run, turn, "x" * 5_000)
-        call(run, turn, result="y" * 20_000)
+        replies.append(Message(run=run, turn=turn, role="assistant", content=TEXT))
+        values = {"call_id": str(turn), "tool": "ls", "effect": "read", "status": "succeeded"}
+        row = ToolCall(run=run, turn=turn, position=0, input="{}", result=RESULT, **values)
+        calls.append(row)
+    Message.objects.bulk_create(replies, batch_size=200)
+    ToolCall.objects.bulk_create(calls, batch_size=200)
+    del replies, calls
     conversation = Conversation(run.owner, run.thread_id)
     tracemalloc.start()
     try:
@@ -318,5 +345,5 @@ def test_the_pages_link_to_the_downloads(run: Run) -> None:
     link = f'href="/conversations/{run.thread_id}/export/'
     for page in (f"/runs/{run.pk}/", "/conversations/"):
         text = browser(run.owner).get(page).content.decode()
-        assert f'{link}" download' in text
-        assert f'{link}?format=json" download' in text
+        assert f'{link}">Export as Markdown</a>' in text
+        assert f'{link}?format=json">Export as JSON</a>' in text
