@@ -20,7 +20,7 @@ CHARACTERS = 200
 MESSAGES_A_RUN = 3
 """A match can be in the JSON of a message only, so some messages of each run are examined."""
 READ_CHARACTERS = 5_000_000
-"""When so much has been read, the other runs have no excerpt."""
+"""The limit for all messages of a page. The other runs have no excerpt."""
 
 _SPACE = re.compile(r"\s+")
 
@@ -36,7 +36,7 @@ class Part:
 def excerpts_of(run_ids: Collection[str], words: str) -> dict[str, list[Part]]:
     """Return an excerpt of each run in which a text of a message contains `words`.
 
-    Only of messages of people and replies of models. Runs without such a text are missing. Takes
+    Only of messages of people and replies of models. Other runs are missing. Takes
     two queries, which examine no other messages than the search for these runs.
     """
     if not words or not run_ids:
@@ -75,7 +75,7 @@ def _texts(blocks: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _parts(text: str, at: int, pattern: re.Pattern[str]) -> Iterator[Part]:
-    """Yield the text around `at`, in which each match is a part of its own."""
+    """Yield the text around `at`, with a separate part for each match."""
     start = max(0, at - BEFORE)
     end = max(start + CHARACTERS, at + 1)
     cut = text[start:end]

@@ -1,4 +1,4 @@
-"""Pieces of Markdown from texts that nobody trusts: no text can end its piece, or look like Vel's.
+"""Pieces of Markdown from untrusted texts: a text cannot end its piece, or look like a part of Vel.
 
 The result is for any reader of CommonMark, also one that allows HTML. It loads no pictures.
 """

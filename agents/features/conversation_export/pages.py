@@ -1,4 +1,4 @@
-"""The downloads on the pages: links beside a run, and in the list of conversations."""
+"""The downloads on the pages: links on the page of a run, and in the list of conversations."""
 
 from __future__ import annotations
 
