@@ -69,12 +69,13 @@ def test_hostile_texts_everywhere_leave_the_structure_as_it_is() -> None:
     for attack in ATTACKS:
         _fill(run, attack)
         text = exported(run)
+        stored = attack.replace("\0", "")  # databases refuse it
         assert outline(text) == [
-            f"h1 {inline(attack)}",
+            f"h1 {inline(stored[:200])}",
             "h2 Message 1",
             "<details><summary>Step 1: … …, succeeded</summary>",
             "</details>",
-            f"<details><summary>Note to the model ({in_html(attack[:60], 60)})</summary>",
+            f"<details><summary>Note to the model ({in_html(stored[:60], 60)})</summary>",
             "</details>",
             "h3 Answer",
         ], attack
