@@ -113,7 +113,9 @@ class Conversation:
         return self._parts(Run.objects.filter(thread__root=self.thread))
 
     def usage(self) -> Usage:
-        family = Run.objects.filter(Q(thread=self.thread) | Q(thread__root=self.thread))
+        # A condition on two tables would read all runs.
+        threads = Thread.objects.filter(Q(pk=self.thread.pk) | Q(root=self.thread.pk))
+        family = Run.objects.filter(thread__in=threads.values("pk"))
         numbers = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
         is_known = Case(When(clock__cost_known=True, then=1), default=0)
         found: dict[str, Any] = family.filter(is_copy=False).aggregate(
