@@ -39,9 +39,8 @@ def attachment(opened: OpenedFile, path: str, place: Place) -> StreamingHttpResp
         Chunks(opened, place),
         content_type="application/octet-stream",
         headers={
-            "Content-Disposition": _disposition(path),
+            **attachment_headers(path),
             "Content-Length": str(opened.stat.size),
-            **_HARMLESS,
         },
     )
 
@@ -50,14 +49,12 @@ def attached_bytes(
     data: bytes, path: str, content_type: str = "application/octet-stream"
 ) -> HttpResponse:
     """Return `data` as a download with the last part of `path` as name."""
-    headers = {"Content-Disposition": _disposition(path), **_HARMLESS}
-    return HttpResponse(data, content_type=content_type, headers=headers)
+    return HttpResponse(data, content_type=content_type, headers=attachment_headers(path))
 
 
 def attached_file(stream: IO[bytes], path: str, content_type: str) -> FileResponse:
     """Return an open file, which the response closes, as a download named as `attached_bytes`."""
-    headers = {"Content-Disposition": _disposition(path), **_HARMLESS}
-    return FileResponse(stream, content_type=content_type, headers=headers)
+    return FileResponse(stream, content_type=content_type, headers=attachment_headers(path))
 
 
 def plain_text(data: bytes) -> HttpResponse:
@@ -65,9 +62,10 @@ def plain_text(data: bytes) -> HttpResponse:
     return HttpResponse(data, content_type="text/plain; charset=utf-8", headers=_HARMLESS)
 
 
-def _disposition(path: str) -> str:
-    name = meant(path.rpartition("/")[2])
-    return str(content_disposition_header(True, _UNSAFE.sub("_", name)))
+def attachment_headers(path: str) -> dict[str, str]:
+    """Return the headers of a download with the last part of `path` as name."""
+    name = _UNSAFE.sub("_", meant(path.rpartition("/")[2]))
+    return {"Content-Disposition": str(content_disposition_header(True, name)), **_HARMLESS}
 
 
 class Chunks:

@@ -23,6 +23,7 @@ FEATURES = (
     "agents.features.schedules",
     "agents.features.inbound_webhooks",
     "agents.features.conversations",
+    "agents.features.conversation_export",
     "agents.features.forks",
     "agents.features.steering",
     "agents.features.traces",

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from agents.doors.web.pages import PersonRequest, page
 from agents.ids import ID_LENGTH
 from agents.kernel.triggers import trigger_kinds
+from agents.selectors.excerpts import excerpts_of
 from agents.selectors.history import HistoryFilter, agents_of_threads, history_page
 from agents.states import RunStatus
 
@@ -45,6 +46,7 @@ def history(request: PersonRequest) -> HttpResponse:
     kept = {name: value for name, value in filters.items() if value}
     context = {
         "page": found,
+        "excerpts": excerpts_of([run.pk for run in found.runs], filters["q"]),
         "given": filters,
         "is_first": not after,
         "first": urlencode(kept),

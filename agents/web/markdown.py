@@ -58,13 +58,7 @@ def markdown_tree(text: str, link_to: LinkTo, picture_of: LinkTo) -> list[str | 
     `link_to` returns the URL of a file that a link names, and `picture_of` that of a picture. None
     means that the text is too large, or nested so deeply that the parser would omit a part.
     """
-    if len(text.encode("utf-8", "surrogatepass")) > MARKDOWN_BYTES:
-        return None
-    lines = text.split("\n", MAX_LINES)
-    if len(lines) > MAX_LINES or max(line.count("|") for line in lines) > MAX_COLUMNS:
-        return None
-    markers = [_markers(line) for line in lines]
-    if max(markers) > LINE_MARKERS or sum(markers) > MARKERS:
+    if is_too_large(text):
         return None
     # The parser would replace it with U+FFFD.
     tokens = _PARSER.parse(text.replace("\0", visible("\0")))
@@ -72,6 +66,17 @@ def markdown_tree(text: str, link_to: LinkTo, picture_of: LinkTo) -> list[str | 
     if count > MAX_TOKENS or any(token.level >= MAX_NESTING - 3 for token in tokens):
         return None
     return _Builder(link_to, picture_of).blocks(tokens)
+
+
+def is_too_large(text: str) -> bool:
+    """Return whether the parser could need too long for the text."""
+    if len(text.encode("utf-8", "surrogatepass")) > MARKDOWN_BYTES:
+        return True
+    lines = text.split("\n", MAX_LINES)
+    if len(lines) > MAX_LINES or max(line.count("|") for line in lines) > MAX_COLUMNS:
+        return True
+    markers = [_markers(line) for line in lines]
+    return max(markers) > LINE_MARKERS or sum(markers) > MARKERS
 
 
 def _markers(line: str) -> int:

@@ -14,6 +14,8 @@ from django.test import Client
 
 from agents.engine.storage.lease import orphaned_runs
 from agents.features.approvals.jobs import expire_approval
+from agents.features.conversation_export import reading
+from agents.features.conversation_export.downloads import pieces
 from agents.features.notifications.queue import due_targets
 from agents.models import POOL, Run
 from agents.services.approvals.decisions import DecisionRequest, decide_approval
@@ -149,6 +151,26 @@ def test_pages_and_lists(ada: User, everybodys: bool) -> None:
         client = rest if path.startswith("/api/") else web
         found[path] = whole_reads(partial(client.get, path))
     assert {path: reads for path, reads in found.items() if reads} == {}
+
+
+@pytest.mark.parametrize("words", ["hello", "nowhere"])
+def test_a_search_with_excerpts(ada: User, words: str) -> None:
+    start_run(ada)
+    web = Client()
+    web.force_login(ada)
+    for path in ("/conversations/", "/runs/"):
+        assert whole_reads(partial(web.get, path, {"q": words})) == {}
+
+
+@pytest.mark.parametrize("form", ["markdown", "json"])
+def test_an_export(ada: User, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = drive_to_end(start_run(ada), until=("waiting",))
+    monkeypatch.setattr(reading, "TURNS_AT_ONCE", 1)
+
+    def work() -> None:
+        assert len(list(pieces(reading.Conversation(ada, run.thread_id), form))) > 3
+
+    assert whole_reads(work) == {}
 
 
 @pytest.mark.parametrize("by", ["agent", "model", "user", "tool"])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import secrets
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -39,6 +42,23 @@ def test_archiving_can_be_undone_before_it_is_sent(listed: tuple[Page, Locator])
     expect(row).to_be_visible()
     page.reload()
     expect(row).to_be_visible()
+
+
+def test_a_conversation_is_exported_without_javascript(
+    site: Site, new_page: NewPage, tmp_path: Path
+) -> None:
+    name = f"paula{secrets.token_hex(4)}"
+    site.do("make_user", name=name)
+    run = site.do("make_run", owner=name, message="Weather")
+    page = new_page(name, scripts=False)
+    page.goto(f"/runs/{run}/")
+    for label, ending in (("Markdown", "md"), ("JSON", "json")):
+        with page.expect_download() as started:
+            page.get_by_role("link", name=f"Export as {label}").click()
+        started.value.save_as(tmp_path / "file")
+        assert re.fullmatch(rf"weather-[0-9-]+\.{ending}", started.value.suggested_filename)
+        text = (tmp_path / "file").read_text()
+        assert "> Weather\n" in text if ending == "md" else json.loads(text)["runs"][0]["id"] == run
 
 
 @pytest.mark.slow

@@ -146,8 +146,12 @@ class VelSchema(AutoSchema):
         said = self.said
         found: dict[Any, Any] = {}
         for status, answer in said.answers.items():
-            for media_type in answer.media_types if isinstance(answer, Content) else (JSON,):
-                found[status, media_type] = self._shown(answer)
+            if not isinstance(answer, Content):
+                found[status, JSON] = self._shown(answer)
+                continue
+            for media_type in answer.media_types:
+                as_data = answer.data if media_type == JSON else None
+                found[status, media_type] = self._shown(as_data or answer)
         return found
 
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:

@@ -36,12 +36,16 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A response with its own media type: bytes, text, a stream, or data with a `schema`."""
+    """A response with its own media type: bytes, text, a stream, or data with a `schema`.
+
+    `data` is the shape of `application/json`, if this is one of several media types.
+    """
 
     media_types: tuple[str, ...] = ("application/octet-stream",)
     schema: Mapping[str, Any] = field(
         default_factory=lambda: {"type": "string", "format": "binary"}
     )
+    data: Shape | None = None
 
 
 @dataclass(frozen=True, slots=True)

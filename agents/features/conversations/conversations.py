@@ -12,6 +12,7 @@ from django.utils import timezone
 from agents.features.conversations.models import ConversationMark
 from agents.models import Run, Thread
 from agents.selectors.attention import own_runs
+from agents.selectors.excerpts import Part, excerpts_of
 from agents.selectors.history import HistoryFilter, history_page
 from agents.selectors.visible import Person
 
@@ -37,12 +38,14 @@ class Found:
     """Two lists of conversations. `is_cut`: there may be older ones.
 
     `pinned` starts with the one that was pinned last, and is empty in a search and among the
-    archived. `others` starts with the one with the latest run.
+    archived. `others` starts with the one with the latest run. `excerpts` of a search are by the
+    ids of runs.
     """
 
     pinned: list[Conversation]
     others: list[Conversation]
     is_cut: bool
+    excerpts: dict[str, list[Part]]
 
 
 def conversations_of(person: Person, words: str = "", *, archived: bool = False) -> Found:
@@ -62,7 +65,9 @@ def conversations_of(person: Person, words: str = "", *, archived: bool = False)
     pinned = [] if words or archived else _pinned(person)
     known = {conversation.thread.pk for conversation in pinned}
     others = [found for thread, found in latest.items() if thread not in known]
-    return Found(pinned, others[:SHOWN], is_cut or len(others) > SHOWN)
+    shown = others[:SHOWN]
+    excerpts = excerpts_of([found.run.pk for found in shown], words)
+    return Found(pinned, shown, is_cut or len(others) > SHOWN, excerpts)
 
 
 def mark(

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 OF_RUN = ("", "/transcript", "/tool-calls", "/tool-calls/call_0", "/todos", "/subagents")
 OWNERS_ALONE = ("/artifacts",)
-OF_THREAD = ("", "/transcript", "/files")
+OF_THREAD = ("", "/transcript", "/export", "/files")
 LISTS = ("agents", "agents/writer", "runs", "threads", "databases", "toolboxes")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.velproject.command import Terminal, Vel, say
@@ -52,12 +54,14 @@ def test_an_unknown_command_shows_no_escape_sequence_of_its_name(vel: Vel) -> No
     terminal.finish()
 
 
-def test_the_commands_show_the_session_and_change_the_next_task(vel: Vel) -> None:
+def test_the_commands_show_the_session_and_change_the_next_task(vel: Vel, tmp_path: Path) -> None:
     terminal = prompted(vel, "--provider", "scripted", "--model", "echo")
     for typed, expected in (
         ("/undo", "has no task yet"),
         ("first", "tokens in"),
         ("/cost", "This session:"),
+        (f"/export {tmp_path}/a.md", "Wrote "),
+        (f"/export {tmp_path}/a.md", "exists"),
         ("/tools", "write_file"),
         ("/skills", "\n> "),
         ("/memory", "\n> "),
@@ -79,6 +83,7 @@ def test_the_commands_show_the_session_and_change_the_next_task(vel: Vel) -> Non
     assert terminal.finish() == 0
     assert len(vel.runs()) >= 1
     assert vel.count("agents_thread") == 2
+    assert "\n> first\n" in (tmp_path / "a.md").read_text()
 
 
 def test_undo_restores_the_files_from_before_the_last_task_after_a_question(vel: Vel) -> None:

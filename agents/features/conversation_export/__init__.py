@@ -1,0 +1,4 @@
+"""Conversations as files: Markdown for people, JSON for programs.
+
+`reading` reads a conversation in parts of limited size. `json_form` and `markdown_form` write them.
+"""
