@@ -9,7 +9,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import cut_text
-from agents.models import Message, MessageRole, Run
+from agents.models import JOINED, Message, MessageRole, Run
 from agents.selectors.visible import Person, runs_for, watchable_runs_for
 from agents.web.markdown import markdown_tree
 from agents.web.said import OwnFiles
@@ -85,7 +85,8 @@ def later_runs(person: Person, run: Run) -> list[Run]:
 
 
 def _of_conversation(person: Person, run: Run) -> QuerySet[Run]:
-    return watchable_runs_for(person).filter(thread=run.thread_id, parent=None)
+    runs = watchable_runs_for(person).filter(thread=run.thread_id, parent=None)
+    return runs.exclude(JOINED)
 
 
 def _with_texts(person: Person, runs: list[Run]) -> list[EarlierMessage]:
