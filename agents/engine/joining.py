@@ -19,7 +19,7 @@ from agents.events.catalogue.messages import MessageJoined
 from agents.kernel.lease import held_clock
 from agents.kernel.middleware import Join
 from agents.models import Message, MessageRole, Run, Upload
-from agents.models.message import PERSON
+from agents.models.message import PERSON, UPLOADS
 from agents.providers.base import Role
 from agents.services.runs.control import end_joined
 from agents.services.runs.wake import lock_with_parent
@@ -69,9 +69,11 @@ def _write(writer: Writer, turn: int, join: Join) -> list[str]:
     contents: list[str] = []
     for row in [] if clock.cancel_requested else waiting:
         message = Message.objects.get(run=row, turn=0, role=MessageRole.USER)
-        parts = [message.content, row.attachments] if row.attachments else [message.content]
-        for content in parts:
-            insert_note(writer, turn, content, PERSON)
+        parts = {PERSON: message.content}
+        if row.attachments:
+            parts[UPLOADS] = row.attachments
+        for author, content in parts.items():
+            insert_note(writer, turn, content, author)
         files = Upload.objects.filter(run=row).order_by("pk") if row.has_uploads else ()
         joined = MessageJoined(
             step=turn,
@@ -82,6 +84,6 @@ def _write(writer: Writer, turn: int, join: Join) -> list[str]:
         )
         append_events(writer.run_id, [joined])
         end_joined(row, writer.run_id, by=join.by)
-        contents += parts
+        contents += parts.values()
     join.settle()
     return contents

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
@@ -10,6 +10,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import cut_text
 from agents.models import JOINED, Message, MessageRole, Run
+from agents.models.message import PERSON
 from agents.selectors.visible import Person, runs_for, watchable_runs_for
 from agents.web.markdown import markdown_tree
 from agents.web.said import OwnFiles
@@ -29,6 +30,8 @@ class EarlierMessage:
 
     run: Run
     message: str
+    joined: list[str]
+    """Messages that joined the run while the agent worked."""
     answer: str
     tree: list[Any] | None
     """The answer as Markdown: see `agents.web.markdown`. None: shown as plain text."""
@@ -100,9 +103,18 @@ def _with_texts(person: Person, runs: list[Run]) -> list[EarlierMessage]:
         Q(run__in=ids, role=MessageRole.ASSISTANT, position=0, turn=Subquery(last)),
         ANSWER_CHARACTERS,
     )
+    joined: dict[str, list[str]] = {}
+    rows = Message.objects.filter(run__in=ids, author=PERSON, position__gt=0)
+    for row in rows.order_by("turn", "position")[:MOST_SHOWN]:
+        joined.setdefault(row.run_id, []).append(cut_text(row.text, MESSAGE_CHARACTERS))
     readable = set(runs_for(person).filter(pk__in=ids).values_list("pk", flat=True))
     return [
-        _earlier_message(run, asked.get(run.pk, ""), answered.get(run.pk, ""), run.pk in readable)
+        replace(
+            _earlier_message(
+                run, asked.get(run.pk, ""), answered.get(run.pk, ""), run.pk in readable
+            ),
+            joined=joined.get(run.pk, []),
+        )
         for run in runs
     ]
 
@@ -124,6 +136,7 @@ def _earlier_message(run: Run, message: str, answer: str, may_read: bool) -> Ear
     return EarlierMessage(
         run=run,
         message=cut_text(message, MESSAGE_CHARACTERS),
+        joined=[],
         answer=shown,
         tree=markdown_tree(shown, link, picture) if shown else None,
         is_cut=len(message) > MESSAGE_CHARACTERS or len(answer) > ANSWER_CHARACTERS,

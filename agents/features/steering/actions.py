@@ -47,17 +47,16 @@ def send_now(waiting: Run, *, by: AbstractBaseUser) -> Run | None:
     pending = siblings.filter(status=RunStatus.PENDING).order_by("number")
     found = pending.filter(pk=waiting.pk).first()
     following = pending.filter(number__gt=sent).first()
-    is_sent = found is not None and found.number <= sent
-    if run is None or run.has_ended or not (is_sent or found and found == following):
+    is_next = found is not None and (found.number <= sent or found == following)
+    if run is None or run.has_ended or found is None or not is_next:
         raise Conflict(
             "This is not the next message any more, or it has already been sent.",
             code="not_waiting",
         )
     if not may_cancel(by, run):
         raise NotAllowed("Only its owner may stop a run.")
-    if is_sent:
+    if found.number <= sent:
         return run
-    assert found is not None
     name = by.get_username()
     if can_join(found, run) and (request is None or request.until is not None):
         SteeringRequest.objects.update_or_create(

@@ -127,9 +127,7 @@ def test_a_message_joins_between_two_turns_and_is_stored_once() -> None:
         (CrashPoint.REPLIED, 1, 3),
     ],
 )
-def test_a_crash_neither_loses_nor_repeats_it(
-    point: CrashPoint, after: int, requests: int
-) -> None:
+def test_a_crash_neither_loses_nor_repeats_it(point: CrashPoint, after: int, requests: int) -> None:
     user = a_user()
     run, waiting = queued(user, "Look around"), queued(user)
     send_now(waiting, by=user)
