@@ -29,9 +29,10 @@ page.addEventListener("message-waits", ({ detail: { id, text, isNext, line } }) 
       const place = document.getElementById("composer-problem");
       setText(place, answer.message);
       place.hidden = false;
+      button.disabled = false;
     } else {
       sent.set(id, answer);
-      button.textContent = answer.told;
+      button.replaceWith(element("span", {}, answer.told));
     }
     page.dispatchEvent(new CustomEvent("run-changed"));
   });
