@@ -237,12 +237,13 @@ export class Transcript {
     this.note(because(interpolate(card ? withTool : alone, { by: by ?? gettext("Somebody"), tool: card?.tool }), reason));
   }
 
-  joined({ text, files }) {
+  joined({ text = "", files = [] }) {
     const said = element("div", { class: "asked", tabindex: "0", role: "group", "aria-label": gettext("Message during the work") });
     this.endGroup();
     this.root.append(element("div", {}, said));
     new LongText(said).set(text);
-    if (files.length) this.note(interpolate(gettext("Attached: %(files)s"), { files: files.join(", ") }));
+    const paths = [files].flat();
+    if (paths.length) this.note(interpolate(gettext("Attached: %(files)s"), { files: paths.join(", ") }));
   }
 
   skipped({ problems = [], count = problems.length }) {
