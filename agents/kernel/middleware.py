@@ -430,7 +430,7 @@ class Middleware:
     async def accepts_message(self, run: RunContext, text: str) -> bool:
         """Return whether a person's message may join the run as it is.
 
-        False: it must start a run of its own, where `before_agent` can change or refuse it.
+        False: it must start its own run, where `before_agent` can change or refuse it.
         """
         return True
 

@@ -1,4 +1,4 @@
 """Send a waiting message now: it joins the run in progress before the next model call.
 
-It plugs in the middleware `steering`. A message that needs a run of its own ends the run instead.
+It plugs in the middleware `steering`. A message that needs its own run ends the run instead.
 """

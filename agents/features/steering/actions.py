@@ -128,5 +128,5 @@ def forget(run_id: str, until: int) -> None:
 
 
 def stop_instead(run_id: str, by: str) -> None:
-    """End the run in progress, so that the waiting message starts a run of its own."""
+    """End the run in progress, so that the waiting message starts its own run."""
     cancel_run(run_id, by=by, reason=REASON)

@@ -37,7 +37,7 @@ class Watched:
 class SteeringMiddleware(Middleware):
     """Adds the messages that the owner sends now to the run, before its next model call.
 
-    If a message needs a run of its own, the remaining calls of the turn are refused, and the run
+    If a message needs its own run, the remaining calls of the turn are refused, and the run
     is cancelled before its next turn. The running call keeps its result, which the next message of
     the conversation can use.
     """

@@ -17,7 +17,7 @@ from agents.services.errors import ServiceError
 
 _JOINS = gettext_noop("The agent reads it after its current step")
 _STOPS = gettext_noop(
-    "The work stops after its current step, because this message needs a run of its own"
+    "The work stops after its current step, because this message needs its own run"
 )
 
 RUN_PANELS = [RunPanel(script="vel_steering/send_now.js")]

@@ -1,4 +1,4 @@
-"""A waiting message that needs a run of its own is sent now: the work stops for it."""
+"""A waiting message that needs its own run is sent now: the work stops for it."""
 
 from __future__ import annotations
 
