@@ -15,8 +15,10 @@ from django.test import override_settings
 
 from agents.engine.crash_points import CrashPoint
 from agents.features.forks.history import copy_history
-from agents.features.steering.actions import REASON, messages_to_join, send_now
+from agents.features.steering.actions import REASON, can_join, messages_to_join, send_now
+from agents.features.steering.middleware import MIDDLEWARE
 from agents.features.steering.models import SteeringRequest
+from agents.kernel.middleware import LoadContext
 from agents.models import Agent, AuditEntry, Message, Run, Thread
 from agents.models.message import PERSON
 from agents.selectors.attention import attention_for, own_runs
@@ -26,6 +28,7 @@ from agents.services.errors import Conflict
 from agents.services.files.uploads import create_run_with
 from agents.services.runs.control import cancel_run, resume_run
 from agents.services.runs.start import RunRequest
+from agents.spec import AgentSpec
 from tests.agents.engine.test_recovery import crash_once
 from tests.support import guards
 from tests.support.messages_api import MessagesServer
@@ -221,6 +224,22 @@ def test_a_message_that_needs_its_own_run_ends_the_work(fields: dict[str, Any]) 
     assert send_now(waiting, by=user) is None
     assert (status(run), status(waiting)) == ("cancelled", "queued")
     assert events(run, "run.cancelled")[0]["reason"] == REASON
+
+
+def test_the_answer_keeps_the_schema_of_the_run() -> None:
+    user = a_user()
+    schema = {"type": "object", "properties": {"count": {"type": "integer"}}}
+    run, waiting = queued(user, "Count", output_schema=schema), queued(user)
+    assert can_join(waiting, run)
+    assert can_join(queued(user, output_schema=schema), run)
+    assert not can_join(run, waiting)
+
+
+def test_runs_of_subagents_are_not_watched() -> None:
+    (middleware,) = MIDDLEWARE
+    assert middleware.load(LoadContext(Run(), AgentSpec.model_construct(), 0)) is not None
+    child = Run(parent_id="01k00000000000000000000000")
+    assert middleware.load(LoadContext(child, AgentSpec.model_construct(), 0)) is None
 
 
 def test_a_message_for_a_newer_version_of_the_agent_ends_the_work() -> None:

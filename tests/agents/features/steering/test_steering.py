@@ -67,6 +67,25 @@ def test_the_running_call_ends_and_the_message_is_next(tmp_path: Path) -> None:
     assert AuditEntry.objects.filter(action="run.cancelled", note=REASON).count() == 1
 
 
+@pytest.mark.bubblewrap
+def test_all_calls_of_the_turn_are_made_before_a_message_joins(tmp_path: Path) -> None:
+    user = make_user()
+    make_agent(user, model=two_calls(tmp_path), sandbox=True)
+    run = start_run(user, key="s", source="web")
+    waiting = start_run(user, key="s", source="web", queue=True, message="Now")
+    outputs = DataSettings.now().workspaces / run.thread_id / "outputs"
+    with running_worker() as running:
+        running.submit(run.id)
+        wait_until(lambda: "tool.progress" in event_types(run), "output of the command")
+        assert send_now(waiting, by=user) == run
+        (outputs / "go").touch()
+        wait_for_status(run, "completed")
+    calls = ToolCall.objects.filter(run=run).order_by("position")
+    assert [call.status for call in calls] == ["succeeded", "succeeded"]
+    kinds = [kind for kind in event_types(run) if kind in ("tool.completed", "message.joined")]
+    assert kinds == ["tool.completed", "tool.completed", "message.joined"]
+
+
 def test_a_worker_that_takes_the_run_over_stops_it_too(tmp_path: Path) -> None:
     user = make_user()
     make_agent(user)
