@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,11 +15,19 @@ from django.core.files.base import ContentFile
 from django.test import override_settings
 
 from agents.engine.crash_points import CrashPoint
+from agents.engine.joining import _write
 from agents.features.forks.history import copy_history
-from agents.features.steering.actions import REASON, can_join, messages_to_join, send_now
+from agents.features.steering.actions import (
+    REASON,
+    can_join,
+    forget,
+    messages_to_join,
+    send_now,
+)
 from agents.features.steering.middleware import MIDDLEWARE
 from agents.features.steering.models import SteeringRequest
-from agents.kernel.middleware import LoadContext
+from agents.kernel.lease import FenceLost
+from agents.kernel.middleware import Join, LoadContext
 from agents.models import Agent, AuditEntry, Message, Run, Thread
 from agents.models.message import PERSON
 from agents.selectors.attention import attention_for, own_runs
@@ -29,6 +38,7 @@ from agents.services.files.uploads import create_run_with
 from agents.services.runs.control import cancel_run, resume_run
 from agents.services.runs.start import RunRequest
 from agents.spec import AgentSpec
+from tests.agents.engine.by_hand import at_once, claimed, committed, let_lease_expire
 from tests.agents.engine.test_recovery import crash_once
 from tests.support import guards
 from tests.support.messages_api import MessagesServer
@@ -121,6 +131,7 @@ def test_a_message_joins_between_two_turns_and_is_stored_once() -> None:
     assert AuditEntry.objects.filter(action="run.message_sent").count() == 1
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("point", "after", "requests"),
     [
@@ -165,6 +176,34 @@ def test_a_message_starts_its_own_run_if_the_run_ends_first(end: str) -> None:
     assert end in (run.status, run.error_code)
     assert events(run, "message.joined") == []
     assert status(waiting) == "queued"
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("other", ["remove", "cancel", "send", "queue", "lose"])
+def test_a_message_joins_completely_or_not_at_all(other: str) -> None:
+    user = make_user()
+    make_agent(user)
+    run, waiting = queued(user, "Look around"), queued(user)
+    send_now(waiting, by=user)
+    writer = claimed(run)
+    join = Join([waiting.pk], "ada", partial(forget, run.pk, waiting.number))
+    actions = {
+        "remove": lambda: cancel_run(waiting.pk, by="ada"),
+        "cancel": lambda: cancel_run(run.pk, by="ada"),
+        "send": lambda: send_now(waiting, by=user),
+        "queue": lambda: queued(user, "Another"),
+        "lose": lambda: let_lease_expire(run),
+    }
+    answers = at_once(lambda: committed(_write, writer, 1, join), actions[other])
+    fits = (FenceLost, Conflict)
+    assert all(isinstance(each, fits) for each in answers if isinstance(each, Exception)), answers
+    waiting.refresh_from_db()
+    has_joined = bool(events(run, "message.joined"))
+    assert Message.objects.filter(run=run, turn=1).exists() is has_joined
+    assert waiting.message_refused is has_joined
+    expected = "cancelled" if has_joined or other == "remove" else "pending"
+    assert waiting.status == expected
+    assert len(events(waiting, "run.cancelled")) == (expected == "cancelled")
 
 
 def test_a_removed_message_does_not_join() -> None:
