@@ -13,6 +13,7 @@ class CrashPoint(StrEnum):
     STARTED_WRITTEN = "started_written"
     TOOL_DONE = "tool_done"  # the tool has run; the result of the call is not stored
     RESULTS_WRITTEN = "results_written"
+    JOINED = "joined"  # a waiting message is stored in the run; no request has used it
     BLOCKED = "blocked"  # a middleware has refused a call; the refusal is not stored
     SUMMARISED = "summarised"  # a summary is written; it is not stored
     COMPACTED = "compacted"  # the summary is stored; no request has used it

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from agents.engine.files.attachments import look_at_uploads
 from agents.engine.files.workspaces import ThreadFiles
 from agents.engine.gate import installed_gate
 from agents.engine.model_call import output_format_of
@@ -187,6 +189,7 @@ async def open_session(
             files_of(toolset.middleware),
         ),
         parts=loaded.parts,
+        read_uploads=partial(look_at_uploads, worker, handle, writer),
         turn=clock.turn,
         tokens=clock.total_tokens,
         cost_microusd=clock.cost_microusd,

@@ -169,6 +169,13 @@ class DrivenRun(RunContext):
         assert self.session is not None
         return await ask_aside(self.session, head, text)
 
+    async def accepts_message(self, text: str) -> bool:
+        with self._handle.interruptible():
+            for item in self.chain.accepts_message:
+                if not await item.accepts_message(self, text):
+                    return False
+        return True
+
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
         return await self._database.run(function, *arguments)
 

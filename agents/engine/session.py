@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -46,6 +47,8 @@ class Session:
     stream: DeltaStream
     files: ThreadFiles
     parts: RunParts
+    read_uploads: Callable[[Run], Awaitable[None]]
+    """Converts the files of the message of another run of the thread for the model, once."""
     turn: int
     tokens: int
     cost_microusd: int
@@ -96,9 +99,12 @@ class Session:
         """Return the seconds that drivers have spent on this run, without waits for people."""
         return self.active_ms_before / 1000 + time.monotonic() - self.claimed_at
 
-    def say(self, role: Role, blocks_json: str) -> None:
-        """Add a stored message to the conversation. Replies of the model are added elsewhere."""
-        self.conversation.append(role, blocks_json)
+    def say(self, role: Role, blocks_json: str, sent: str | None = None) -> None:
+        """Add a stored message to the conversation. Replies of the model are added elsewhere.
+
+        `sent` is the form with the bytes of its pictures, if it has any.
+        """
+        self.conversation.append(role, blocks_json if sent is None else sent)
         self.meter.append(blocks_json)
 
     def drafts(self) -> list[EventDraft]:

@@ -20,6 +20,7 @@ from agents.engine.calls.results import called_event
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.errors import Stopped, StopReason
 from agents.engine.files.snapshots import to_its_end
+from agents.engine.joining import join_messages
 from agents.engine.model_call import StepRequest, attempt_call, call_model, part_id, renew_prompt
 from agents.engine.prompt.history import BAD_ENDINGS, calls_of_turn, results_json
 from agents.engine.review import review_reply
@@ -102,6 +103,10 @@ async def _ask(session: Session) -> bool:
     limit = limit_reached(session)
     if limit is not None:
         return not await _let_go(session, End(*limit))
+    for item in session.chain.before_request:
+        join = await item.before_request(session.context)
+        if join is not None:
+            await join_messages(session, join)
     return await _step(session)
 
 

@@ -38,6 +38,8 @@ are not errors of the wrap are raised.
 HOOKS = (
     "before_agent",
     "before_model",
+    "before_request",
+    "accepts_message",
     "wrap_model_call",
     "after_model",
     "check_call",
@@ -54,6 +56,8 @@ class Chain:
 
     before_agent: tuple[Middleware, ...] = ()
     before_model: tuple[Middleware, ...] = ()
+    before_request: tuple[Middleware, ...] = ()
+    accepts_message: tuple[Middleware, ...] = ()
     wrap_model_call: tuple[Middleware, ...] = ()
     after_model: tuple[Middleware, ...] = ()
     check_call: tuple[Middleware, ...] = ()

@@ -154,6 +154,10 @@ class RunContext(ABC):
         """
 
     @abstractmethod
+    async def accepts_message(self, text: str) -> bool:
+        """Return whether all middleware accept that a person's message joins the run."""
+
+    @abstractmethod
     async def in_database(self, function: Callable[..., T], *arguments: Any) -> T:
         """Call a function in a short transaction.
 
@@ -326,6 +330,22 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """Messages that wait in the thread and become part of the run, before its next model call.
+
+    One transaction checks the fencing token, stores the messages in this run with their events,
+    and ends the waiting runs. A waiting run that has started or ended meanwhile is omitted.
+    """
+
+    runs: Sequence[str]
+    """The ids of the waiting runs, in the order of their messages."""
+    by: str
+    """The name of the user who sends the messages now."""
+    settle: Callable[[], None]
+    """Writes the rows of the feature in the same transaction. It can be called again."""
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """The refusal of a call. `message` is for the model, and `reason` is for people."""
 
@@ -399,6 +419,20 @@ class Middleware:
 
     async def before_model(self, run: RunContext) -> Tell | End | Park | None:
         """Handle the start of each turn, also if it is repeated."""
+
+    async def before_request(self, run: RunContext) -> Join | None:
+        """Add messages that wait to the run, right before the model call of a turn.
+
+        All calls have ended, and no limit forbids the model call. Before the first reply
+        (`run.turn` is 0), a `Join` is not allowed.
+        """
+
+    async def accepts_message(self, run: RunContext, text: str) -> bool:
+        """Return whether a person's message may join the run as it is.
+
+        False: it must start its own run, where `before_agent` can change or refuse it.
+        """
+        return True
 
     async def wrap_model_call(
         self, run: RunContext, request: ModelRequest, handler: ModelHandler

@@ -18,7 +18,16 @@ from agents.models.files.state_file import StateFile
 from agents.models.files.upload import MessageImage, Upload, UploadContent
 from agents.models.machine import Machine
 from agents.models.message import Message, MessageRole
-from agents.models.run import POOL, RESTORED, EndedRun, RemoteTrace, Run, RunClock, RunEvent
+from agents.models.run import (
+    JOINED,
+    POOL,
+    RESTORED,
+    EndedRun,
+    RemoteTrace,
+    Run,
+    RunClock,
+    RunEvent,
+)
 from agents.models.server_process import ProcessKind, ServerProcess
 from agents.models.thread import Epoch, MiddlewareState, Thread
 from agents.models.token import ApiToken, TokenScope
@@ -27,6 +36,7 @@ from agents.models.trigger import ThreadPolicy, Trigger, forget_trigger
 from agents.models.usage_total import QUARTER_SECONDS, UsageTotal
 
 __all__ = [
+    "JOINED",
     "POOL",
     "QUARTER_SECONDS",
     "RESTORED",

@@ -18,6 +18,8 @@ class MessageRole(models.TextChoices):
 
 PERSON, AGENT, MODEL = "person", "agent", "model"
 """`Message.author` of a person's request, of a request by another run's agent, and of a reply."""
+UPLOADS = "uploads"
+"""The author of the blocks about the files of a message that joined a run. They follow it."""
 
 
 class Message(models.Model):

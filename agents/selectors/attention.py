@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from agents.models import ApprovalRequest, Run
+from agents.models import JOINED, ApprovalRequest, Run
 from agents.selectors.queue import QueueFilter, pending_for, queue_of
 from agents.selectors.visible import Person, runs_for
 from agents.states import ACTIVE_RUNS, RunStatus
@@ -49,6 +49,7 @@ def own_runs(person: Person) -> QuerySet[Run]:
     return (
         runs_for(person)
         .filter(owner=person.pk, parent=None)
+        .exclude(JOINED)
         .select_related("thread__agent")
         .order_by("-created_at", "-pk")
     )
@@ -69,4 +70,5 @@ def _failed(runs: QuerySet[Run]) -> QuerySet[Run]:
         thread=OuterRef("thread"), parent=None, number__gt=OuterRef("number")
     )
     since = timezone.now() - timedelta(days=FAILED_DAYS)
-    return runs.filter(status=RunStatus.FAILED, ended_at__gte=since).exclude(Exists(later))
+    failed = runs.filter(status=RunStatus.FAILED, ended_at__gte=since)
+    return failed.exclude(Exists(later.exclude(JOINED)))

@@ -283,5 +283,43 @@ def test_the_next_message_that_waits_is_sent_now(site: Site, new_page: NewPage) 
         assert overflow(page) == 0
         assert serious(page, ".conversation") == []
     now.click()
-    expect(page.locator("#queued li .status")).to_have_text(["queued", "next"])
-    assert site.do("run", run=run)["status"] == "cancelled"
+    lines = page.locator("#queued li")
+    expect(lines.first).to_contain_text("The agent reads it after its current step")
+    # The next message can follow it.
+    expect(now).to_have_count(1)
+    expect(now).to_have_attribute("aria-label", "Send now: Third")
+    now.click()
+    expect(lines.last).to_contain_text("The agent reads it after its current step")
+    assert site.do("run", run=run)["status"] == "queued"
+
+
+@pytest.mark.slow
+def test_a_message_during_the_work_is_shown_between_the_steps(
+    site: Site, new_page: NewPage
+) -> None:
+    joined = {
+        "step": 1,
+        "waiting_run_id": "01k00000000000000000000000",
+        "by": "olga",
+        "text": "See <b onclick=x>this</b>\u202e",
+        "files": ["/sandbox/user_uploads/<img src=x onerror=window.pwned=1>.csv"],
+    }
+    run = site.do("make_run", owner="olga", message="First")
+    said = [("text.completed", {"part_id": f"{step}.0", "text": f"Step {step}"}) for step in (1, 2)]
+    events = [said[0], ("message.joined", joined), said[1]]
+    site.do("end", run=run, status="completed", events=events)
+    page = new_page("olga")
+    for _ in range(2):
+        page.goto(f"/runs/{run}/")
+        message = page.locator("#transcript .asked")
+        expect(message).to_have_text("See <b onclick=x>this</b>⟨U+202E⟩")
+        expect(page.locator("#transcript")).to_contain_text("Step 2")
+        words = page.locator("#transcript").inner_text()
+        assert words.index("Step 1") < words.index("See <b") < words.index("Step 2")
+        expect(page.locator("#transcript .event").first).to_contain_text("Attached: /sandbox")
+    for width, colours in ((1280, "light"), (390, "dark")):
+        look(page, width, colours)  # type: ignore[arg-type]
+        shoot(page, f"joined-{width}-{colours}")
+        assert overflow(page) == 0
+        assert serious(page, ".conversation") == []
+    assert page.evaluate("window.pwned") is None

@@ -43,6 +43,7 @@ def test_markup_in_every_event_stays_text(site: Site, new_page: NewPage) -> None
         ("approval.decided", {"call_id": "b", "decision": PAYLOAD, "by": PAYLOAD}),
         ("budget.warning", {"used": PAYLOAD, "limit": PAYLOAD, "kind": PAYLOAD}),
         ("context.compacted", {"before": PAYLOAD, "after": PAYLOAD}),
+        ("message.joined", {"text": PAYLOAD, "by": PAYLOAD, "files": [PAYLOAD]}),
         ("skill.loaded", {"name": PAYLOAD, "version": PAYLOAD, "trust": PAYLOAD}),
         ("skill.deactivated", {"name": PAYLOAD}),
         ("skills.skipped", {"problems": [{"skill": PAYLOAD, "message": PAYLOAD}], "count": 1}),
@@ -69,7 +70,7 @@ def test_markup_in_every_event_stays_text(site: Site, new_page: NewPage) -> None
     for tag in ("img", "svg:not(.dot)", "main script"):
         expect(page.locator(tag)).to_have_count(0)
     assert page.locator("#transcript").inner_text().count("<script>") >= 12
-    expect(page.locator(".asked")).to_have_text(PAYLOAD)
+    expect(page.locator(".asked")).to_have_text([PAYLOAD, PAYLOAD])
     expect(page.locator("#current-task")).to_have_text(PAYLOAD)
     for link in page.locator("#transcript a").all():
         assert (link.get_attribute("href") or "").startswith("/runs/%22%3E%3Cscript%3E")

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from agents.doors.rest.list_queries import CreatedQuery, ordering
 from agents.doors.rest.serializers import AgentField, StrictSerializer, Text
-from agents.models import Run, Thread
+from agents.models import JOINED, Run, Thread
 from agents.services.threads import MAX_TITLE
 from agents.states import RunStatus
 
@@ -31,7 +31,8 @@ class ThreadBody(StrictSerializer):
 
 def with_thread_columns(threads: QuerySet[Thread]) -> QuerySet[Thread]:
     """Annotate the columns of `ThreadShape`, in one query."""
-    last = Run.objects.filter(thread=OuterRef("pk"), parent=None, is_copy=False).order_by("-number")
+    runs = Run.objects.filter(thread=OuterRef("pk"), parent=None, is_copy=False)
+    last = runs.exclude(JOINED).order_by("-number")
     return threads.annotate(
         agent_slug=F("agent__slug"),
         last_run=Subquery(last.values("pk")[:1]),

@@ -44,14 +44,25 @@ async def conversation_of(
 
     Pictures are inserted only from threads that the owner of `run` owns.
     """
+    conversation = provider.conversation(head)
+    for role, blocks in await with_pictures(database, provider, run, head.model, history):
+        conversation.append(role, blocks)
+    return conversation
+
+
+async def with_pictures(
+    database: Database,
+    provider: Provider,
+    run: Run,
+    model: str,
+    history: Sequence[tuple[Role, str]],
+) -> list[tuple[Role, str]]:
+    """Return `history` with the bytes of its pictures, from threads of the owner of `run`."""
     ids = [image_id for role, blocks in history for image_id in _ids_in(role, blocks)]
     images: Mapping[str, Block] = {}
-    if ids and await takes_images(provider, head.model):
+    if ids and await takes_images(provider, model):
         images = await database.run(_read_images, run.owner_id, ids)
-    conversation = provider.conversation(head)
-    for role, blocks in history:
-        conversation.append(role, _with_bytes(role, blocks, images))
-    return conversation
+    return [(role, _with_bytes(role, blocks, images)) for role, blocks in history]
 
 
 def _is_reference(role: Role, block: Any) -> bool:

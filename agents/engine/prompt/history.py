@@ -165,6 +165,10 @@ def clip_turn(shorter: Compaction, said: Said) -> int:
         result = clip_result(call.result, limit) if call.result else ""
         count += result != call.result
         call.result = result
+    for index, (role, content) in enumerate(said.notes):
+        content, cut = clip_blocks(content, limit)
+        said.notes[index] = (role, content)
+        count += cut
     return count
 
 

@@ -1,4 +1,4 @@
-"""Steps and messages: model calls, and the text and reasoning of their replies.
+"""Steps and messages: model calls, the text and reasoning of their replies, and joined messages.
 
 A step is one model call. Parts of its reply come as `….started`, `….delta` and `….completed`. The
 last of these has the whole text, so a client that reads only complete parts may ignore the others.
@@ -129,6 +129,24 @@ class ReasoningCompleted(Event):
     """The whole text of the part. Empty if the provider keeps the reasoning to itself."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class MessageJoined(Event):
+    """A message that waited has reached the run. The next model call contains it."""
+
+    type: ClassVar[str] = "message.joined"
+
+    step: int
+    """The last model call without the message."""
+    waiting_run_id: str
+    """The run that the message would have started. It has ended as cancelled."""
+    by: str
+    """The name of the user who sent the message now."""
+    text: str
+    """The message."""
+    files: list[str]
+    """Paths of the files that were attached to it."""
+
+
 EVENTS = [
     StepStarted,
     StepReset,
@@ -139,4 +157,5 @@ EVENTS = [
     ReasoningStarted,
     ReasoningDelta,
     ReasoningCompleted,
+    MessageJoined,
 ]

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from django.db.models import Q
+
 from agents.engine.calls.results import clean_text
 from agents.engine.crash_points import CrashPoint, reached
 from agents.engine.files.attachments import attached_texts
@@ -51,6 +53,7 @@ from agents.kernel.middleware import LoadContext, ModelHandler, ModelRequest, Ru
 from agents.kernel.reminders import ReminderSection, reminder_sections
 from agents.middleware.base import Middleware
 from agents.models import Compaction, CompactionAuthor, Message, MessageRole, Run
+from agents.models.message import PERSON, UPLOADS
 from agents.providers.base import ProviderError, Reply
 from agents.settings import ContextSettings
 
@@ -96,19 +99,21 @@ def read_messages(run: Run, before: Place) -> list[UserMessage]:
     Messages that a guardrail has refused are omitted.
     """
     number, turn = before
-    rows = Message.objects.filter(
-        run__thread_id=run.thread_id,
-        run__number__lt=number + (turn > 0),
-        role=MessageRole.USER,
-        turn=0,
-    )
-    rows = rows.exclude(run__message_refused=True).order_by("run__number")
-    numbers = list(rows.values_list("run__number", flat=True))
-    shown = [*numbers[:1], *numbers[1:][-MESSAGES_SHOWN:]]
-    return [
-        UserMessage(row.run.number, "\n\n".join([row.text, *attached_texts(row.run)]))
-        for row in rows.filter(run__number__in=shown).select_related("run")
-    ]
+    place = Q(run__number__lt=number) | Q(run__number=number, turn__lt=turn)
+    rows = Message.objects.filter(place, run__thread_id=run.thread_id, role=MessageRole.USER)
+    # Messages that joined a run, and their files, are among the notes of its turns.
+    rows = rows.filter(Q(turn=0) | Q(author__in=(PERSON, UPLOADS)))
+    rows = rows.exclude(run__message_refused=True).order_by("run__number", "turn", "position")
+    ids = list(rows.values_list("pk", flat=True))
+    shown = [*ids[:1], *ids[1:][-MESSAGES_SHOWN:]]
+    return [_user_message(row) for row in rows.filter(pk__in=shown).select_related("run")]
+
+
+def _user_message(row: Message) -> UserMessage:
+    number = row.run.number
+    if row.turn:
+        return UserMessage(number, row.text, f"{number}.{row.turn}.{row.position}")
+    return UserMessage(number, "\n\n".join([row.text, *attached_texts(row.run)]), str(number))
 
 
 def store_compaction(row: Compaction) -> None:
@@ -293,20 +298,18 @@ async def _row_that_cuts(run: RunContext, material: Material, plan: Plan) -> Com
     for turn in material.turns:
         if turn.place[1] == 0:
             limit = plan.clip_bytes if turn.place < older else plan.kept_bytes
-            await _keep_message(run, row, turn.place[0], text_of(turn), limit)
+            await _keep_message(run, row, str(turn.place[0]), text_of(turn), limit)
     return row
 
 
-async def _keep_message(
-    run: RunContext, row: Compaction, number: int, text: str, limit: int
-) -> None:
+async def _keep_message(run: RunContext, row: Compaction, key: str, text: str, limit: int) -> None:
     """Put a message that will be cut into a file, once."""
-    if len(text.encode()) <= limit or str(number) in row.message_files:
+    if len(text.encode()) <= limit or key in row.message_files:
         return
-    place = message_place(run.row.thread_id, number)
+    place = message_place(run.row.thread_id, key)
     kept = await run.in_thread(keep_text, run.files, "message", place, clean_text(text))
     if kept.path:
-        row.message_files[str(number)] = kept.path
+        row.message_files[key] = kept.path
 
 
 async def _leave_out(
@@ -349,11 +352,8 @@ async def _messages(
     messages = await run.in_database(read_messages, run.row, before)
     limit = message_limit(len(messages), room)
     for message in messages:
-        await _keep_message(run, row, message.number, message.text, limit)
-    return [
-        replace(message, path=row.message_files.get(str(message.number), ""))
-        for message in messages
-    ]
+        await _keep_message(run, row, message.key, message.text, limit)
+    return [replace(message, path=row.message_files.get(message.key, "")) for message in messages]
 
 
 MIDDLEWARE = (CompactionMiddleware(), EvictionMiddleware())

@@ -32,6 +32,8 @@ class UserMessage:
     number: int
     """The number of its run."""
     text: str
+    key: str
+    """Identifies it in the thread: the number of its run. It has more if it joined the run."""
     path: str = ""
     """The file with the whole message, if it is cut."""
 
@@ -179,4 +181,8 @@ def _turn_text(each: Said, limit: int) -> str:
         arguments = cut_middle(call.edited_input or call.input, limit)
         result = cut_middle(call.result, limit)
         parts.append(f"call {call.tool} {arguments}\n{call.status}: {result}")
+    for role, content in each.notes:
+        for block in json.loads(content):
+            if block["type"] == "text":
+                parts.append(f"{role}: {cut_middle(block['text'], limit)}")
     return f"--- {number}.{turn}\n" + "\n".join(parts)

@@ -138,11 +138,10 @@ def _recent(turns: Sequence[Said], budget: int, room: Room) -> tuple[int, int, i
 def turn_tokens(turn: Said, limit: int) -> tuple[int, int]:
     """Return the estimated tokens of a turn with texts of at most `limit` bytes.
 
-    Also how many blocks and results are shortened. Notes are counted in full.
+    Also how many blocks and results are shortened.
     """
-    tokens = sum(estimate_blocks(content) for _, content in turn.notes)
-    cuts = 0
-    for _, content in turn.parts:
+    tokens = cuts = 0
+    for _, content in [*turn.parts, *turn.notes]:
         content, cut = clip_blocks(content, limit)
         tokens += estimate_blocks(content)
         cuts += cut

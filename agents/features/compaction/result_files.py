@@ -44,9 +44,9 @@ def call_place(run_id: str, turn: int, position: int) -> str:
     return f"{run_id}:{turn}:{position}"
 
 
-def message_place(thread_id: str, number: int) -> str:
-    """Return the place of a person's message. `number` is its run's number in the thread."""
-    return f"{thread_id}:{number}:message"
+def message_place(thread_id: str, key: str) -> str:
+    """Return the place of a person's message. `key` is that of its `UserMessage`."""
+    return f"{thread_id}:{key}:message"
 
 
 @dataclass(frozen=True, slots=True)

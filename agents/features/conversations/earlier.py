@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
@@ -11,7 +11,8 @@ from django.db.models.functions import Substr
 
 from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import cut_text
-from agents.models import Message, MessageRole, Run, Upload
+from agents.models import JOINED, Message, MessageRole, Run, Upload
+from agents.models.message import PERSON
 from agents.review.json_text import text_of
 from agents.selectors.visible import Person, runs_for, watchable_runs_for
 from agents.web.markdown import markdown_tree
@@ -39,9 +40,11 @@ class EarlierMessage:
     """The answer as Markdown: see `agents.web.markdown`. None: shown as plain text."""
     value: str
     """The answer as data, as JSON, or "" without one."""
-    uploads: list[Upload]
     is_cut: bool
     seconds: int | None
+    uploads: list[Upload] = field(default_factory=list)
+    joined: list[str] = field(default_factory=list)
+    """Messages that joined the run while the agent worked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,8 @@ def later_runs(person: Person, run: Run) -> list[Run]:
 
 
 def _of_conversation(person: Person, run: Run) -> QuerySet[Run]:
-    return watchable_runs_for(person).filter(thread=run.thread_id, parent=None)
+    runs = watchable_runs_for(person).filter(thread=run.thread_id, parent=None)
+    return runs.exclude(JOINED)
 
 
 def _with_texts(person: Person, runs: list[Run]) -> list[EarlierMessage]:
@@ -110,6 +114,10 @@ def _with_texts(person: Person, runs: list[Run]) -> list[EarlierMessage]:
         Q(run__in=ids, role=MessageRole.ASSISTANT, position=0, turn=Subquery(last)),
         ANSWER_CHARACTERS,
     )
+    joined: dict[str, list[str]] = {}
+    rows = Message.objects.filter(run__in=ids, author=PERSON, position__gt=0)
+    for row in rows.order_by("turn", "position")[:MOST_SHOWN]:
+        joined.setdefault(row.run_id, []).append(cut_text(row.text, MESSAGE_CHARACTERS))
     readable = set(runs_for(person).filter(pk__in=ids).values_list("pk", flat=True))
     uploads: dict[str | None, list[Upload]] = {}
     if any(run.has_uploads for run in runs):
@@ -121,10 +129,9 @@ def _with_texts(person: Person, runs: list[Run]) -> list[EarlierMessage]:
         answer = answered.get(run.pk, "")
         left -= len(answer)
         files = OwnFiles(run) if run.pk in readable else None
+        message = _earlier_message(run, asked.get(run.pk, ""), answer, files, left >= 0)
         found.append(
-            _earlier_message(
-                run, asked.get(run.pk, ""), answer, uploads.get(run.pk, []), files, left >= 0
-            )
+            replace(message, uploads=uploads.get(run.pk, []), joined=joined.get(run.pk, []))
         )
     return found[::-1]
 
@@ -137,12 +144,7 @@ def _texts(which: Q, characters: int) -> dict[str, str]:
 
 
 def _earlier_message(
-    run: Run,
-    message: str,
-    answer: str,
-    uploads: list[Upload],
-    files: OwnFiles | None,
-    as_markdown: bool,
+    run: Run, message: str, answer: str, files: OwnFiles | None, as_markdown: bool
 ) -> EarlierMessage:
     shown = cut_text(answer, ANSWER_CHARACTERS)
     value: str = run.value_start or ""  # type: ignore[attr-defined]  # from the query
@@ -156,7 +158,6 @@ def _earlier_message(
         answer=shown,
         tree=markdown_tree(shown, link, picture) if shown and as_markdown else None,
         value=_readable(value),
-        uploads=uploads,
         is_cut=len(message) > MESSAGE_CHARACTERS
         or max(len(answer), len(value)) > ANSWER_CHARACTERS,
         seconds=seconds,

@@ -147,7 +147,7 @@ def _check_may_fork(run: Run, by: AbstractBaseUser) -> Agent:
         raise Conflict("The run has not started. Fork the run before it.", code="pending")
     if run.message_refused:
         raise Conflict(
-            "The message of this run was blocked. Fork the run before it.",
+            "No model receives the message of this run. Fork the run before it.",
             code="message_blocked",
         )
     agent = agents_for(by).filter(pk=run.thread.agent_id).first()

@@ -7,13 +7,15 @@ from agents.doors.cli.slash_commands import Session, SlashCommand
 from agents.doors.cli.terminal import one_line
 from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.features.forks.files import NOW
+from agents.models import JOINED
 from agents.selectors.visible import runs_for
 
 
 def fork(session: Session, rest: str) -> None:
     """Continue in a copy of the session, with its files. Raises `CliError` before its first run."""
     runs = runs_for(session.owner).filter(owner=session.owner, parent=None, thread=session.thread)
-    run = runs.select_related("thread", "agent_version").order_by("-number").first()
+    runs = runs.exclude(JOINED).select_related("thread", "agent_version")
+    run = runs.order_by("-number").first()
     if run is None:
         raise CliError("This session has no task yet.")
     with prepared_fork(run, ForkRequest(files=NOW), by=session.owner) as prepared:

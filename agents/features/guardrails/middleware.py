@@ -89,6 +89,13 @@ class GuardrailMiddleware(Middleware):
             await run.write_events([ruling.event("input")], write)
         return None
 
+    async def accepts_message(self, run: RunContext, text: str) -> bool:
+        guards = run.state(RunGuards)
+        if not guards.has("check_input"):
+            return True
+        ruling = await guards.rule("check_input", context_of(run, run.turn), text=text)
+        return ruling.action == "allow"
+
     async def wrap_model_call(
         self, run: RunContext, request: ModelRequest, handler: ModelHandler
     ) -> Reply:

@@ -1,4 +1,4 @@
-"""Send a waiting message now: the work stops after its running call, and the message is next.
+"""Send a waiting message now: it joins the run in progress before the next model call.
 
-It plugs in the middleware `steering`, which watches the runs that people started on the web pages.
+It plugs in the middleware `steering`. A message that needs its own run ends the run instead.
 """

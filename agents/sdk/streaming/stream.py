@@ -86,11 +86,11 @@ class StreamEvent:
     """One event of a stream.
 
     `type` is start, token, reasoning, step, reset, tool_call, tool_progress, tool_result,
-    interrupt, decision, todos, artifact, subagent_start, subagent_end, runs_outside, end, error or
-    cancelled. `content` is its text. `node_id` is "agent", or the name of the subagent. `metadata`
-    has, by type, tool_name, tool_call_id, input, is_error; approval_id, session_id, kind,
-    allowed_decisions, digest; changes, count, incomplete (docs/guides/own-directory.md); usage,
-    cost, structured_output; code.
+    interrupt, decision, todos, message, artifact, subagent_start, subagent_end, runs_outside, end,
+    error or cancelled. `content` is its text. `node_id` is "agent", or the name of the subagent.
+    `metadata` has, by type, tool_name, tool_call_id, input, is_error; approval_id, session_id,
+    kind, allowed_decisions, digest; changes, count, incomplete (docs/guides/own-directory.md);
+    usage, cost, structured_output; code.
 
     >>> async def types(agent, message):
     ...     return [event.type async for event in agent.run_stream(message)]

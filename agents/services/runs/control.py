@@ -13,7 +13,7 @@ from django.utils import timezone
 from agents.events.append import append_events
 from agents.events.catalogue.runs import RunCancelled, RunResumed
 from agents.kernel import row_hooks
-from agents.models import POOL, Run, RunClock, Thread, ToolCall
+from agents.models import JOINED, POOL, Run, RunClock, Thread, ToolCall
 from agents.models.database_clock import DatabaseNow
 from agents.services.audit import record
 from agents.services.disk_reserve import require_room
@@ -154,6 +154,18 @@ def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> 
     start_next_pending(run)
 
 
+def end_joined(run: Run, other: str, *, by: str) -> None:
+    """End a waiting run whose message has become part of the run `other` of its thread.
+
+    The caller has locked `run`. Later histories contain the message only once, in `other`.
+    """
+    run.message_refused = True
+    run.save(update_fields=["message_refused"])
+    reason = f"its message was added to the run {other}"
+    RunClock.objects.filter(run=run).update(cancel_reason=reason)
+    end_cancelled(run, by=by, reason=reason)
+
+
 def end_driven_cancelled(run: Run) -> None:
     """End a locked run with a cancel request as cancelled. Its driver has released the lease."""
     reason = RunClock.objects.values_list("cancel_reason", flat=True).get(run_id=run.pk)
@@ -230,7 +242,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         if active.exclude(pk=run.pk).exists():
             raise Conflict("The thread is busy with another run: resume this one afterwards.")
         later = Run.objects.filter(thread=run.thread_id, parent=None, number__gt=run.number)
-        if later.exists():
+        if later.exclude(JOINED).exists():
             raise Conflict("The thread has newer runs than this one. Send a new message instead.")
         run.status = RunStatus.QUEUED
         run.error_code = run.error_message = run.finish_reason = ""

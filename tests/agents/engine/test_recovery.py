@@ -93,6 +93,7 @@ ELSEWHERE = (
     CrashPoint.COMPACTED,
     CrashPoint.MODEL_DOWN,
     CrashPoint.FELL_BACK,
+    CrashPoint.JOINED,
 )
 """Other modules test these."""
 ONCE_A_RUN = (CrashPoint.CLAIMED, CrashPoint.STARTED_WRITTEN)

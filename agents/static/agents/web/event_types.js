@@ -11,6 +11,7 @@ export const GUARD_REPLACED = "guard.replaced";
 export const GUARD_STUCK = "guard.stuck";
 export const HOOK_FAILED = "hook.failed";
 export const MEMORY_CHANGED = "memory.changed";
+export const MESSAGE_JOINED = "message.joined";
 export const MODEL_FALLBACK = "model.fallback";
 export const OUTPUT_INVALID = "output.invalid";
 export const REASONING_COMPLETED = "reasoning.completed";

@@ -119,7 +119,7 @@ function applyOwn(event) {
 const SUMMARY_AFTER = new Set([
   types.RUN_STARTED, types.RUN_SUSPENDED, types.RUN_RESUMED, types.RUN_COMPLETED, types.RUN_FAILED, types.RUN_CANCELLED,
   types.APPROVAL_REQUESTED, types.APPROVAL_SECONDED, types.APPROVAL_DECIDED, types.APPROVAL_EXPIRED,
-  types.SUBAGENT_STARTED, types.SUBAGENT_FINISHED, types.STEP_COMPLETED, types.TOOL_COMPLETED, types.TOOL_FAILED,
+  types.MESSAGE_JOINED, types.SUBAGENT_STARTED, types.SUBAGENT_FINISHED, types.STEP_COMPLETED, types.TOOL_COMPLETED, types.TOOL_FAILED,
 ]);
 
 addEventListener("scroll", () => {

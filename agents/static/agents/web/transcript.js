@@ -153,6 +153,9 @@ export class Transcript {
       case types.RUN_SUSPENDED:
         if (data.reason !== "approval") this.note(waitsFor(data));
         break;
+      case types.MESSAGE_JOINED:
+        this.joined(data);
+        break;
       case types.SUBAGENT_STARTED:
         this.endGroup();
         this.root.append(this.subagent(data));
@@ -232,6 +235,15 @@ export class Transcript {
     card?.setStatus(DECISIONS[decision] ?? decision);
     const [alone, withTool] = DECIDED[decision] ?? [`%(by)s ${decision}`, `%(by)s ${decision} %(tool)s`];
     this.note(because(interpolate(card ? withTool : alone, { by: by ?? gettext("Somebody"), tool: card?.tool }), reason));
+  }
+
+  joined({ text = "", files = [] }) {
+    const said = element("div", { class: "asked", tabindex: "0", role: "group", "aria-label": gettext("Message during the work") });
+    this.endGroup();
+    this.root.append(element("div", {}, said));
+    new LongText(said).set(text);
+    const paths = [files].flat();
+    if (paths.length) this.note(interpolate(gettext("Attached: %(files)s"), { files: paths.join(", ") }));
   }
 
   skipped({ problems = [], count = problems.length }) {

@@ -1,4 +1,4 @@
-"""A waiting message is sent now: the work stops between two calls, and the message is next."""
+"""A waiting message that needs its own run is sent now: the work stops for it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ from tests.support.runs import (
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+FOREIGN = "slack"
+"""The source of a message that cannot join a run."""
+
 COMMAND = "echo started; until [ -e /sandbox/outputs/go ]; do sleep 0.05; done; echo finished"
 SECOND = "echo second > /sandbox/outputs/second"
 
@@ -43,7 +46,7 @@ def test_the_running_call_ends_and_the_message_is_next(tmp_path: Path) -> None:
     user = make_user()
     make_agent(user, model=two_calls(tmp_path), sandbox=True)
     run = start_run(user, key="s", source="web")
-    waiting = start_run(user, key="s", source="web", queue=True, message="Now")
+    waiting = start_run(user, key="s", source=FOREIGN, queue=True, message="Now")
     outputs = DataSettings.now().workspaces / run.thread_id / "outputs"
     with running_worker() as running:
         running.submit(run.id)
@@ -64,6 +67,25 @@ def test_the_running_call_ends_and_the_message_is_next(tmp_path: Path) -> None:
     assert AuditEntry.objects.filter(action="run.cancelled", note=REASON).count() == 1
 
 
+@pytest.mark.bubblewrap
+def test_all_calls_of_the_turn_are_made_before_a_message_joins(tmp_path: Path) -> None:
+    user = make_user()
+    make_agent(user, model=two_calls(tmp_path), sandbox=True)
+    run = start_run(user, key="s", source="web")
+    waiting = start_run(user, key="s", source="web", queue=True, message="Now")
+    outputs = DataSettings.now().workspaces / run.thread_id / "outputs"
+    with running_worker() as running:
+        running.submit(run.id)
+        wait_until(lambda: "tool.progress" in event_types(run), "output of the command")
+        assert send_now(waiting, by=user) == run
+        (outputs / "go").touch()
+        wait_for_status(run, "completed")
+    calls = ToolCall.objects.filter(run=run).order_by("position")
+    assert [call.status for call in calls] == ["succeeded", "succeeded"]
+    kinds = [kind for kind in event_types(run) if kind in ("tool.completed", "message.joined")]
+    assert kinds == ["tool.completed", "tool.completed", "message.joined"]
+
+
 def test_a_worker_that_takes_the_run_over_stops_it_too(tmp_path: Path) -> None:
     user = make_user()
     make_agent(user)
@@ -80,7 +102,7 @@ def test_a_run_without_a_worker_ends_at_once(source: str) -> None:
     user = make_user()
     make_agent(user)
     run = start_run(user, key="s", source=source)
-    waiting = start_run(user, key="s", source="web", queue=True)
+    waiting = start_run(user, key="s", source=FOREIGN, queue=True)
     send_now(waiting, by=user)
     assert Run.objects.get(pk=run.pk).status == "cancelled"
     assert Run.objects.get(pk=waiting.pk).status == "queued"
@@ -91,7 +113,7 @@ def test_only_the_next_message_can_be_sent_now() -> None:
     user = make_user()
     make_agent(user)
     run = start_run(user, key="s")
-    first, second = (start_run(user, key="s", queue=True) for _ in range(2))
+    first, second = (start_run(user, key="s", queue=True, source=FOREIGN) for _ in range(2))
     for wrong in (second, run):
         with pytest.raises(Conflict, match="not the next message"):
             send_now(wrong, by=user)
@@ -122,7 +144,7 @@ def test_nobody_else_can_send_it_now() -> None:
 def test_the_page_sends_it_and_says_why_it_cannot() -> None:
     user = make_user()
     make_agent(user)
-    start_run(user, key="s")
+    run = start_run(user, key="s")
     first, second = (start_run(user, key="s", queue=True) for _ in range(2))
     client = Client()
     client.force_login(user)
@@ -132,4 +154,21 @@ def test_the_page_sends_it_and_says_why_it_cannot() -> None:
     assert "not the next message" in json.loads(refused.content)["message"]
     assert "not the next message" in client.post(f"/runs/{second.pk}/send-now/", follow=True).text
     sent = client.post(f"/runs/{first.pk}/send-now/", headers=as_json)
-    assert (sent.status_code, sent.json()) == (200, {"message": ""})
+    assert (sent.status_code, sent.json()["message"]) == (200, "")
+    assert "reads it after its current step" in sent.json()["told"]
+    plain = client.post(f"/runs/{first.pk}/send-now/")
+    assert (plain.status_code, plain.headers["Location"]) == (302, f"/runs/{run.pk}/")
+    assert "reads it after its current step" in client.get(plain.headers["Location"]).text
+
+
+def test_the_page_says_that_a_message_ends_the_work() -> None:
+    user = make_user()
+    make_agent(user)
+    run = start_run(user, key="s")
+    waiting = start_run(user, key="s", queue=True, source=FOREIGN)
+    client = Client()
+    client.force_login(user)
+    sent = client.post(f"/runs/{waiting.pk}/send-now/", follow=True)
+    assert sent.redirect_chain == [(f"/runs/{waiting.pk}/", 302)]
+    assert "The work stops after its current step" in sent.text
+    assert Run.objects.get(pk=run.pk).status == "cancelled"
