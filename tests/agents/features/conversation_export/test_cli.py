@@ -24,7 +24,7 @@ Output = pytest.CaptureFixture[str]
 @pytest.fixture
 def run() -> Run:
     make_agent()
-    return make_run(local_user(), message="When does it rain?\x1b[2J")
+    return make_run(local_user(), message="When does it rain?\x1b[2J\u202e")
 
 
 class FakeSession:
@@ -58,7 +58,8 @@ def test_it_prints_a_text_that_is_safe_for_a_terminal(run: Run, capsys: Output) 
     call("threads", "export", run.thread_id, "--format", "json")
     text = capsys.readouterr().out
     assert "\x1b" not in text
-    assert json.loads(text)["thread"]["title"].startswith("When does it rain?")
+    assert "\u202e" not in text
+    assert json.loads(text)["thread"]["title"].endswith("\x1b[2J\u202e")
 
 
 def test_the_name_of_the_file_chooses_the_format(run: Run, tmp_path: Path, capsys: Output) -> None:
