@@ -56,6 +56,15 @@ class Thread(models.Model):
     forked_turn = models.PositiveIntegerField(
         null=True, blank=True, help_text=_("The last turn that it copied from that run.")
     )
+    forked_sources = models.JSONField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_(
+            "The interfaces that started the runs of the conversations from which it was forked. "
+            "Null: not a fork, or unknown."
+        ),
+    )
     title = models.CharField(max_length=200, blank=True)
     host = models.CharField(
         max_length=255,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
-
-from agents.models import Run, Thread
+from agents.models import Run
+from agents.services.runs.message_sources import message_sources
 
 OWN_DOORS = frozenset({"admin", "api", "chat", "cli", "forked", "python", "web"})
 """`Run.source` of runs whose messages come from their owner, and of the runs in a fork.
@@ -23,16 +22,7 @@ def has_own_messages_only(run: Run) -> bool:
     False if a webhook, an MCP client or a test of a draft has started a run of it, of the
     conversation of its parent, or of the one from which it was forked.
     """
-    runs = _runs_with_origins(run.thread.root or run.thread)
-    return not runs.exclude(source__in=OWN_WORDS).exists()
-
-
-def _runs_with_origins(thread: Thread) -> QuerySet[Run]:
-    """Return the runs of a thread and of those from which it was forked: it has their texts."""
-    threads = [thread]
-    while (origin := threads[-1].forked_from) is not None:
-        threads.append(origin.thread)
-    return Run.every.filter(thread__in=threads)
+    return message_sources(run.thread.root or run.thread) <= OWN_WORDS
 
 
 def personal_reader(run: Run) -> int | None:
@@ -46,6 +36,4 @@ def personal_reader(run: Run) -> int | None:
         return None
     if thread.owner_id != run.owner_id:
         return None
-    if _runs_with_origins(thread).exclude(source__in=OWN_DOORS).exists():
-        return None
-    return run.owner_id
+    return run.owner_id if message_sources(thread) <= OWN_DOORS else None

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Group, User
 
-from agents.models import Agent, ApprovalRequest, AuditEntry, Run, ToolCall
+from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
+from agents.models import Agent, ApprovalRequest, AuditEntry, Run, Thread, ToolCall
+from agents.services.erasure.actions import erase_thread, finish_erasures
+from agents.services.runs.control import cancel_run
 from memory.models import MemoryRevision
 from memory.queries.readers import personal_reader
 from tests.support.memory import remembered
@@ -95,14 +100,53 @@ def test_a_conversation_with_a_message_of_a_program_asks(tmp_path: Path, source:
     assert not MemoryRevision.objects.exists()
 
 
-def test_a_fork_of_such_a_conversation_asks(tmp_path: Path) -> None:
+def fork_of(run: Run) -> Run:
+    """Return the run of a message of the owner in a fork of a conversation."""
+    request = ForkRequest(message="Go on.", files="none")
+    with prepared_fork(run, request, by=run.owner) as fork:
+        return complete_fork(fork).run
+
+
+@pytest.mark.parametrize("erased", [False, True])
+def test_a_fork_of_such_a_conversation_asks(tmp_path: Path, erased: bool) -> None:
     user = make_user()
     saver(tmp_path, user, remember("It rained."))
     origin = drive_to_end(start_run(user, source="hook"), until=("waiting", "completed"))
-    run = start_run(user, source="web")
-    type(run.thread).objects.filter(pk=run.thread_id).update(forked_from=origin)
-    assert drive_to_end(run, until=("waiting", "completed")).status == "waiting"
-    assert personal_reader(Run.objects.get(pk=run.pk)) is None
+    first = drive_to_end(fork_of(origin), until=("waiting", "completed"))
+    second = fork_of(first)
+    if erased:
+        for run in (origin, first):
+            cancel_run(run.pk, by=user.username)
+            erase_thread(run.thread_id, by=user)
+        finish_erasures()
+        assert Thread.every.get(pk=second.thread_id).forked_from is None
+    assert drive_to_end(second, until=("waiting", "completed")).status == "waiting"
+    assert personal_reader(Run.objects.get(pk=second.pk)) is None
+
+
+def test_a_fork_of_the_owners_conversation_saves(tmp_path: Path) -> None:
+    user = make_user()
+    saver(tmp_path, user, remember("It rained."))
+    origin = driven(user)
+    run = fork_of(origin)
+    start_run(user, thread=origin.thread_id, source="hook")
+    assert drive_to_end(run).status == "completed"
+    assert not ApprovalRequest.objects.exists()
+
+
+def test_forks_of_older_versions_have_the_sources_of_an_origin_that_exists(tmp_path: Path) -> None:
+    user = make_user()
+    saver(tmp_path, user, remember("It rained."))
+    origin = drive_to_end(start_run(user, source="hook"), until=("waiting", "completed"))
+    first = drive_to_end(fork_of(origin), until=("waiting", "completed"))
+    orphan = drive_to_end(fork_of(origin), until=("waiting", "completed"))
+    runs = [first, fork_of(first), orphan, fork_of(orphan), start_run(user)]
+    Thread.objects.update(forked_sources=None)
+    Thread.objects.filter(pk=orphan.thread_id).update(forked_from=None)
+    import_module("agents.migrations.0003_sources_of_forks").derive_sources(apps, None)
+    stored = [Thread.objects.get(pk=run.thread_id).forked_sources for run in runs]
+    assert stored == [["hook"], ["api", "forked", "hook"], None, None, None]
+    assert [personal_reader(run) for run in runs] == [None, None, None, None, user.pk]
 
 
 def test_a_message_of_a_schedule_is_its_owners(tmp_path: Path) -> None:

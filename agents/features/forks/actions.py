@@ -35,6 +35,7 @@ from agents.services.errors import Conflict, InvalidRequest, NotAllowed, NotFoun
 from agents.services.files.thread_files import has_workspace
 from agents.services.files.workspaces import assign_sandbox_uid
 from agents.services.placement import home_of_new
+from agents.services.runs.message_sources import message_sources
 from agents.services.runs.start import RunRequest, check_create_run, create_run
 from agents.states import RunStatus
 from sandbox.errors import SandboxError
@@ -116,9 +117,11 @@ def complete_fork(fork: Fork) -> Fork:
     conversation has been erased.
     """
     request, thread = fork.request, fork.thread
-    source = Thread.objects.select_for_update(no_key=True).filter(pk=fork.source.thread_id)
-    if source.first() is None:
+    locked = Thread.objects.select_for_update(no_key=True).filter(pk=fork.source.thread_id)
+    if (source := locked.first()) is None:
         raise NotFound("The conversation has been erased.", code="unknown_thread")
+    thread.forked_sources = sorted(message_sources(source))
+    thread.save(update_fields=["forked_sources"])
     copy_history(fork.source, fork.step, thread, uploads=request.files != NONE)
     if request.files in (THEN, NOW) and not has_workspace(fork.source.thread):
         fork.files = copy_rows(fork.source.thread, thread)
