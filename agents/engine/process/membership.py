@@ -16,7 +16,8 @@ from typing import Any
 from django.db import DatabaseError
 
 from agents.engine.storage.database import Database
-from agents.services.machines.actions import declare_silent_machines
+from agents.services.files.stored_snapshots import StorageFailed
+from agents.services.machines.actions import declare_silent_machines, note_stuck
 from agents.services.machines.membership import MachineRefused, join_machine, machine_heartbeat
 from agents.services.placement import Member
 from agents.services.thread_transfer.receiving import discard
@@ -112,8 +113,11 @@ class Membership:
             except DatabaseError as error:
                 logger.warning("giving threads away failed: %s", error)
                 return
-            except (SandboxError, LockTimeout, OSError) as error:
+            except (StorageFailed, LockTimeout, OSError) as error:
+                logger.error("thread %s cannot leave this host yet: %s", after, error)
+            except SandboxError as error:
                 logger.error("thread %s cannot leave this host: %s", after, error)
+                await self._database.run(note_stuck, self.member.name, after, str(error))
 
     def _send_thread(self, to_send: ThreadToSend, member: Member) -> bool:
         """Store a thread's files and release the thread. Return whether that succeeded.
