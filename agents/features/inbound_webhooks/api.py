@@ -16,8 +16,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.idempotency import idempotent_without
 from agents.doors.rest.managed.coverage import RestObject
-from agents.doors.rest.operations import LOCATION, Page, operation
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, LOCATION, Page, operation
 from agents.doors.rest.serializers import PageQuery, read_body
 from agents.doors.rest.triggers import TriggerListQuery, list_page, own, records_page, with_body
 from agents.features.inbound_webhooks.actions import (
@@ -31,6 +32,7 @@ from agents.features.inbound_webhooks.actions import (
 )
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.inbound_webhooks.serializers import (
+    CreatedHookShape,
     DeliveryShape,
     HookBody,
     HookShape,
@@ -64,10 +66,11 @@ class InboundWebhooks(ApiView):
         "create_hook",
         "Create a webhook that starts runs",
         body=NewHookBody,
-        answers={201: NewSecretShape},
+        answers={201: CreatedHookShape},
         errors=(404, 409),
-        headers=(LOCATION,),
+        headers=(IDEMPOTENCY_KEY, LOCATION),
     )
+    @idempotent_without("secret")
     def post(self, request: Request) -> Response:
         user = person(request)
         body = read_body(NewHookBody, request)
@@ -75,7 +78,7 @@ class InboundWebhooks(ApiView):
         budget = _budget(None, body)
         hook = with_body(InboundWebhook(owner_id=user.pk), body, user)
         plain = create_inbound_webhook(hook, by=user, budget=budget, secret=secret)
-        shown = NewSecretShape({"hook": hook, "secret": plain}).data
+        shown = CreatedHookShape({"hook": hook, "secret": plain}).data
         return Response(shown, status=201, headers={"Location": f"{request.path}/{hook.pk}"})
 
 

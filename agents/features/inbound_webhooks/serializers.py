@@ -113,6 +113,12 @@ class NewSecretShape(serializers.Serializer[object]):
     secret = serializers.CharField()
 
 
+class CreatedHookShape(NewSecretShape):
+    """`secret` is null in the response to a repeated request with an idempotency key."""
+
+    secret = serializers.CharField(allow_null=True)
+
+
 class DeliveryShape(serializers.Serializer[InboundWebhookDelivery]):
     """`repeats`: how often the same request came again."""
 
