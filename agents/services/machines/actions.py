@@ -45,16 +45,15 @@ class MachineState:
 def machine_states() -> list[MachineState]:
     """Return the states of all hosts, by name."""
     now = database_now()
-    return [
-        MachineState(
-            row.name,
-            state_of(row, now, row.moving),
-            max(0.0, now - row.seen_at),
-            row.held,
-            row.shares_workspaces,
-        )
-        for row in with_threads(Machine.objects.all())
-    ]
+    threads = Thread.every.filter(root=None).exclude(host="").order_by().values_list("host")
+    counts = threads.annotate(held=Count("pk"), moving=Count("pk", filter=Q(workspace_path="")))
+    found = {host: (held, moving) for host, held, moving in counts}
+    states = []
+    for row in Machine.objects.all():
+        held, moving = found.get(row.name, (0, 0))
+        silent_for, state = max(0.0, now - row.seen_at), state_of(row, now, moving)
+        states.append(MachineState(row.name, state, silent_for, held, row.shares_workspaces))
+    return states
 
 
 def with_threads(machines: QuerySet[Machine]) -> QuerySet[Any]:
