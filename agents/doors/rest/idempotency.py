@@ -41,7 +41,11 @@ def idempotent_without(
 
     The secret is not stored: in the response to a repeated request, the field is null.
     """
-    return functools.partial(_decorated, secret=secret)
+
+    def decorate(method: Method[View, Arguments]) -> Method[View, Arguments]:
+        return _decorated(method, secret)
+
+    return decorate
 
 
 def _decorated(method: Method[View, Arguments], secret: str) -> Method[View, Arguments]:
