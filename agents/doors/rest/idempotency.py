@@ -39,7 +39,7 @@ def idempotent_without(
 ) -> Callable[[Method[View, Arguments]], Method[View, Arguments]]:
     """Decorate as `idempotent` a `post` that returns a secret in the field `secret`.
 
-    The secret is not stored: in the response to a repeated request, the field is null.
+    The secret is not stored: in the response to a repeated request, the field is empty.
     """
 
     def decorate(method: Method[View, Arguments]) -> Method[View, Arguments]:
@@ -112,7 +112,7 @@ def _digest(request: Request) -> str:
 
 
 def _answer_of(response: Response, secret: str) -> Answer:
-    body = {**response.data, secret: None} if secret else response.data
+    body = {**response.data, secret: ""} if secret else response.data
     return Answer(response.status_code, body, response.get("Location", ""))
 
 

@@ -32,7 +32,6 @@ from agents.features.inbound_webhooks.actions import (
 )
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.inbound_webhooks.serializers import (
-    CreatedHookShape,
     DeliveryShape,
     HookBody,
     HookShape,
@@ -66,7 +65,7 @@ class InboundWebhooks(ApiView):
         "create_hook",
         "Create a webhook that starts runs",
         body=NewHookBody,
-        answers={201: CreatedHookShape},
+        answers={201: NewSecretShape},
         errors=(404, 409),
         headers=(IDEMPOTENCY_KEY, LOCATION),
     )
@@ -78,7 +77,7 @@ class InboundWebhooks(ApiView):
         budget = _budget(None, body)
         hook = with_body(InboundWebhook(owner_id=user.pk), body, user)
         plain = create_inbound_webhook(hook, by=user, budget=budget, secret=secret)
-        shown = CreatedHookShape({"hook": hook, "secret": plain}).data
+        shown = NewSecretShape({"hook": hook, "secret": plain}).data
         return Response(shown, status=201, headers={"Location": f"{request.path}/{hook.pk}"})
 
 

@@ -107,16 +107,13 @@ class HookShape(serializers.Serializer[InboundWebhook]):
 
 
 class NewSecretShape(serializers.Serializer[object]):
-    """`secret` is the key for signing requests. It is shown only once."""
+    """`secret` is the key for signing requests. It is shown only once.
+
+    It is empty in the response to a repeated request with an idempotency key.
+    """
 
     hook = HookShape()
     secret = serializers.CharField()
-
-
-class CreatedHookShape(NewSecretShape):
-    """`secret` is null in the response to a repeated request with an idempotency key."""
-
-    secret = serializers.CharField(allow_null=True)
 
 
 class DeliveryShape(serializers.Serializer[InboundWebhookDelivery]):
