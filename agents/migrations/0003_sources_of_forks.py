@@ -3,19 +3,20 @@ from django.db import migrations, models
 
 def derive_sources(apps, schema_editor):
     """Store the sources of each fork whose origin still exists. The others stay unknown."""
-    Thread = apps.get_model('agents', 'Thread')
-    Run = apps.get_model('agents', 'Run')
-    forks = Thread.objects.filter(forked_turn__isnull=False, forked_from__isnull=False)
+    database = schema_editor.connection.alias
+    threads = apps.get_model('agents', 'Thread').objects.using(database)
+    runs = apps.get_model('agents', 'Run').objects.using(database)
+    forks = threads.filter(forked_turn__isnull=False, forked_from__isnull=False)
     # A fork has a larger id than its origin, so the sources of a fork of a fork are known here.
     for fork in forks.select_related('forked_from__thread').order_by('pk'):
         origin = fork.forked_from.thread
-        sources = set(Run.objects.filter(thread=origin).values_list('source', flat=True).distinct())
+        sources = set(runs.filter(thread=origin).values_list('source', flat=True).distinct())
         if origin.forked_turn is not None:
-            earlier = Thread.objects.values_list('forked_sources', flat=True).get(pk=origin.pk)
+            earlier = threads.values_list('forked_sources', flat=True).get(pk=origin.pk)
             if earlier is None:
                 continue
             sources.update(earlier)
-        Thread.objects.filter(pk=fork.pk).update(forked_sources=sorted(sources))
+        threads.filter(pk=fork.pk).update(forked_sources=sorted(sources))
 
 
 class Migration(migrations.Migration):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import Group, User
+from django.db import connection
 
 from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.models import Agent, ApprovalRequest, AuditEntry, Run, Thread, ToolCall
@@ -143,7 +144,8 @@ def test_forks_of_older_versions_have_the_sources_of_an_origin_that_exists(tmp_p
     runs = [first, fork_of(first), orphan, fork_of(orphan), start_run(user)]
     Thread.objects.update(forked_sources=None)
     Thread.objects.filter(pk=orphan.thread_id).update(forked_from=None)
-    import_module("agents.migrations.0003_sources_of_forks").derive_sources(apps, None)
+    migration = import_module("agents.migrations.0003_sources_of_forks")
+    migration.derive_sources(apps, connection.schema_editor())
     stored = [Thread.objects.get(pk=run.thread_id).forked_sources for run in runs]
     assert stored == [["hook"], ["api", "forked", "hook"], None, None, None]
     assert [personal_reader(run) for run in runs] == [None, None, None, None, user.pk]
