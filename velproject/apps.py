@@ -13,6 +13,7 @@ class VelProjectConfig(AppConfig):
     def ready(self) -> None:
         add_module("api", "velproject.api")
         translate_row_names()
+        import_module("velproject.web.sign_ins")  # it connects its receivers
         # The checks register themselves when this imports them.
         for name in ("environment", "exposure", "machines", "watching"):
             import_module(f"velproject.checks.{name}")

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Count, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
@@ -16,10 +15,16 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.doors.admin.journal import SealedAdmin, person, tag
 from agents.hidden_text import visible
-from agents.models import Machine, Thread
+from agents.models import Machine
 from agents.models.database_clock import DatabaseNow
 from agents.services.errors import ServiceError
-from agents.services.machines.actions import declare_dead, forget_machine, set_draining, state_of
+from agents.services.machines.actions import (
+    declare_dead,
+    forget_machine,
+    set_draining,
+    state_of,
+    with_threads,
+)
 
 _COLOURS = {"alive": "completed", "silent": "failed", "dead": "failed"}
 _STATES = {
@@ -46,10 +51,7 @@ class MachineAdmin(SealedAdmin):
         return bool(request.user.has_perm("agents.change_machine"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Machine]:
-        held = Thread.every.filter(host=OuterRef("pk"), root=None).order_by().values("host")
-        count = Subquery(held.annotate(count=Count("pk")).values("count"))
-        rows = super().get_queryset(request)
-        return rows.annotate(now=DatabaseNow(), held=Coalesce(count, 0))
+        return with_threads(super().get_queryset(request)).annotate(now=DatabaseNow())
 
     @admin.display(description=_("host"), ordering="name")
     def shown_name(self, machine: Machine) -> str:
@@ -57,7 +59,7 @@ class MachineAdmin(SealedAdmin):
 
     @admin.display(description=_("state"))
     def state(self, machine: Any) -> SafeString:
-        state = state_of(machine, machine.now, machine.held)
+        state = state_of(machine, machine.now, machine.moving)
         return tag(_COLOURS.get(state, "waiting"), _STATES[state])
 
     @admin.display(description=_("threads"), ordering="held")

@@ -58,7 +58,7 @@ MACHINES = Managed(
     what="A machine that drives runs, in an installation with several. It registers itself.",
     shown={
         "state": Computed(
-            lambda row: state_of(row, row.now, row.held),
+            lambda row: state_of(row, row.now, row.moving),
             help_text="alive, silent, draining, drained or dead.",
         ),
         "threads": serializers.IntegerField(

@@ -14,7 +14,8 @@ from agents.api.serializers.toolboxes import (
     ToolboxesShape,
 )
 from agents.doors.rest.base import ApiView, person
-from agents.doors.rest.operations import operation
+from agents.doors.rest.idempotency import idempotent
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, operation
 from agents.doors.rest.serializers import StrictSerializer, read_body, read_query
 from agents.models import TokenScope
 from agents.selectors.visible import agents_for
@@ -63,7 +64,9 @@ class Toolboxes(ApiView):
         description="A build takes minutes: read the toolbox until `build.state` is `built` or "
         "`failed`. There is one build at a time. With several hosts, build it on each that has "
         "workers: hosts do not share toolboxes.",
+        headers=(IDEMPOTENCY_KEY,),
     )
+    @idempotent
     def post(self, request: Request) -> Response:
         body = read_body(NewToolboxBody, request)
         start_build(body["name"], body["packages"], replace=body["replace"], by=person(request))

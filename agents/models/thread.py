@@ -77,6 +77,13 @@ class Thread(models.Model):
             "The machine that died with its files. The model receives a note in the next run."
         ),
     )
+    cannot_move = models.CharField(
+        max_length=300,
+        blank=True,
+        db_default="",
+        editable=False,
+        help_text=_("Why its files could not leave a machine that is being drained."),
+    )
     workspace_path = models.CharField(
         max_length=1000,
         blank=True,

@@ -33,7 +33,7 @@ from agents.providers.scripts.base import Message, Script, ScriptFunction, Scrip
 FILE_PREFIX = "file:"
 FILES_REFUSED = (
     "scripts in files are played by programs of this machine's own user, and for others only from "
-    "the directory that the operator has set (SCRIPTS_DIR)"
+    "the directory that the operator has set (VEL_SCRIPTS_DIR)"
 )
 LIMITS = ModelLimits(context_window=200_000, max_output=16_000)
 BYTES_PER_TOKEN = 4

@@ -41,6 +41,8 @@ def test_the_containers_of_vel_have_no_rights_that_they_do_not_need(name: str) -
 
 def test_only_this_machine_reaches_the_pages_and_only_vel_the_database() -> None:
     assert SERVICES["web"]["ports"] == ["127.0.0.1:${VEL_PORT:-8000}:8000"]
+    public = SERVICES["web"]["environment"]["VEL_PUBLIC_URL"]
+    assert public == "${VEL_PUBLIC_URL:-http://127.0.0.1:${VEL_PORT:-8000}}"
     for name in {*SERVICES} - {"web"}:
         assert "ports" not in SERVICES[name]
     for name in ("database", "redis"):

@@ -117,6 +117,19 @@ def test_a_fork_of_such_a_conversation_asks_also_after_the_original_was_erased(
     assert personal_reader(Run.objects.get(pk=run.pk)) is None
 
 
+def test_a_fork_of_the_owners_conversation_saves(tmp_path: Path) -> None:
+    user = make_user()
+    saver(tmp_path, user, remember("It rained."))
+    origin = driven(user)
+    body = {"message": "Go on.", "step": 1}
+    answer = client_for(user).post(f"/api/v1/runs/{origin.pk}/fork", body, format="json")
+    assert answer.status_code == 201, answer.content
+    start_run(user, thread=origin.thread_id, source="hook")
+    run = Run.objects.get(pk=answer.json()["id"])
+    assert drive_to_end(run).status == "completed"
+    assert not ApprovalRequest.objects.exists()
+
+
 def test_a_message_of_a_schedule_is_its_owners(tmp_path: Path) -> None:
     user = make_user()
     saver(tmp_path, user, remember("It rained."))

@@ -16,7 +16,8 @@ from typing import Any
 from django.db import DatabaseError
 
 from agents.engine.storage.database import Database
-from agents.services.machines.actions import declare_silent_machines
+from agents.services.files.stored_snapshots import StorageFailed
+from agents.services.machines.actions import declare_silent_machines, note_stuck
 from agents.services.machines.membership import MachineRefused, join_machine, machine_heartbeat
 from agents.services.placement import Member
 from agents.services.thread_transfer.receiving import discard
@@ -99,21 +100,30 @@ class Membership:
     async def _give_away(self) -> None:
         """Transfer each thread once, in the order of the ids. Failures are tried again later."""
         after = ""
-        while self.is_draining and self.member is not None:
+        while self.is_draining and (member := self.member) is not None:
             try:
                 to_send: ThreadToSend | None = await self._database.run(
-                    next_thread_to_send, self.member, after
+                    next_thread_to_send, member, after
                 )
                 if to_send is None:
                     return
                 after = to_send.first
-                if await self._in_thread(self._send_thread, to_send, self.member):
-                    logger.info("thread %s can continue on another host", after)
+                await self._give(to_send, member)
             except DatabaseError as error:
                 logger.warning("giving threads away failed: %s", error)
                 return
-            except (SandboxError, LockTimeout, OSError) as error:
-                logger.error("thread %s cannot leave this host: %s", after, error)
+
+    async def _give(self, to_send: ThreadToSend, member: Member) -> None:
+        """Transfer a thread, or store why it stays."""
+        thread_id = to_send.first
+        try:
+            if await self._in_thread(self._send_thread, to_send, member):
+                logger.info("thread %s can continue on another host", thread_id)
+        except (StorageFailed, LockTimeout, OSError) as error:
+            logger.error("thread %s cannot leave this host yet: %s", thread_id, error)
+        except SandboxError as error:
+            logger.error("thread %s cannot leave this host: %s", thread_id, error)
+            await self._database.run(note_stuck, member.name, thread_id, str(error))
 
     def _send_thread(self, to_send: ThreadToSend, member: Member) -> bool:
         """Store a thread's files and release the thread. Return whether that succeeded.

@@ -33,6 +33,6 @@ def _effort(choice: FallbackModel, effort: str) -> str:
     OpenAI's models that reason accept it, except for `max`, and with tools only by the Responses
     API.
     """
-    if choice.provider != "openai" or not reasons(choice.model):
+    if choice.provider not in ("openai", "openai-responses") or not reasons(choice.model):
         return ""
     return "high" if effort == "max" else effort

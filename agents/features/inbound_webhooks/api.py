@@ -16,8 +16,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.doors.rest.base import ApiView, person
+from agents.doors.rest.idempotency import idempotent_without
 from agents.doors.rest.managed.coverage import RestObject
-from agents.doors.rest.operations import LOCATION, Page, operation
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, LOCATION, Page, operation
 from agents.doors.rest.serializers import PageQuery, read_body
 from agents.doors.rest.triggers import TriggerListQuery, list_page, own, records_page, with_body
 from agents.features.inbound_webhooks.actions import (
@@ -66,8 +67,9 @@ class InboundWebhooks(ApiView):
         body=NewHookBody,
         answers={201: NewSecretShape},
         errors=(404, 409),
-        headers=(LOCATION,),
+        headers=(IDEMPOTENCY_KEY, LOCATION),
     )
+    @idempotent_without("secret")
     def post(self, request: Request) -> Response:
         user = person(request)
         body = read_body(NewHookBody, request)

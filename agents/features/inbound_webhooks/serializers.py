@@ -107,7 +107,10 @@ class HookShape(serializers.Serializer[InboundWebhook]):
 
 
 class NewSecretShape(serializers.Serializer[object]):
-    """`secret` is the key for signing requests. It is shown only once."""
+    """`secret` is the key for signing requests. It is shown only once.
+
+    It is empty in the response to a repeated request with an idempotency key.
+    """
 
     hook = HookShape()
     secret = serializers.CharField()

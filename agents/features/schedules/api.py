@@ -9,8 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.doors.rest.base import ApiView, person, require_scope
+from agents.doors.rest.idempotency import idempotent
 from agents.doors.rest.managed.coverage import RestObject
-from agents.doors.rest.operations import LOCATION, Page, operation
+from agents.doors.rest.operations import IDEMPOTENCY_KEY, LOCATION, Page, operation
 from agents.doors.rest.serializers import PageQuery, read_body
 from agents.doors.rest.triggers import TriggerListQuery, list_page, own, records_page, with_body
 from agents.features.schedules.actions import delete_schedule, enable_schedule, save_schedule
@@ -48,8 +49,9 @@ class Schedules(ApiView):
         body=NewScheduleBody,
         answers={201: ScheduleShape},
         errors=(404, 409),
-        headers=(LOCATION,),
+        headers=(IDEMPOTENCY_KEY, LOCATION),
     )
+    @idempotent
     def post(self, request: Request) -> Response:
         user = person(request)
         _must_run(request)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -17,6 +18,8 @@ from agents.states import OPEN_CALLS, ToolCallStatus
 Kind = Literal["queue", "model", "tool", "wait"]
 Status = Literal["running", "done", "failed"]
 
+_Event = tuple[str, str, datetime]
+"""The type, the data and the time of an event."""
 _SUCCEEDED = (ToolCallStatus.SUCCEEDED, ToolCallStatus.ANSWERED)
 
 
@@ -66,11 +69,45 @@ class Span:
     """The usage of a model call that has ended."""
 
 
-def spans_of(run: Run) -> list[Span]:
-    """Return the spans of a run without those of its subagents, sorted by start."""
-    steps, waits = _events(run)
-    found = [_queue(run), *_model_calls(run, steps), *_tool_calls(run), *waits]
-    return sorted(found, key=lambda span: span.start)
+def spans_of(runs: Sequence[Run]) -> dict[str, list[Span]]:
+    """Return the spans of each run by its id, sorted by start: with three queries for all runs."""
+    events, replies, calls = _events_of(runs), _replies_of(runs), _calls_of(runs)
+    found: dict[str, list[Span]] = {}
+    for run in runs:
+        steps, waits = _events(run, events[run.pk])
+        spans = [
+            _queue(run),
+            *_model_calls(run, replies[run.pk], steps),
+            *_tool_calls(run, calls[run.pk]),
+            *waits,
+        ]
+        found[run.pk] = sorted(spans, key=lambda span: span.start)
+    return found
+
+
+def _events_of(runs: Sequence[Run]) -> dict[str, list[_Event]]:
+    types = (StepStarted.type, RunSuspended.type, RunResumed.type)
+    rows = RunEvent.objects.filter(run__in=runs, type__in=types).order_by("run", "seq")
+    found: dict[str, list[_Event]] = defaultdict(list)
+    for run_id, kind, data, moment in rows.values_list("run_id", "type", "data", "created_at"):
+        found[run_id].append((kind, data, moment))
+    return found
+
+
+def _replies_of(runs: Sequence[Run]) -> dict[str, list[Message]]:
+    rows = Message.objects.filter(run__in=runs, role=MessageRole.ASSISTANT)
+    found: dict[str, list[Message]] = defaultdict(list)
+    for reply in rows.order_by("run", "turn").defer("content"):
+        found[reply.run_id].append(reply)
+    return found
+
+
+def _calls_of(runs: Sequence[Run]) -> dict[str, list[ToolCall]]:
+    rows = ToolCall.objects.filter(run__in=runs, started_at__isnull=False)
+    found: dict[str, list[ToolCall]] = defaultdict(list)
+    for call in rows.defer("input", "edited_input", "result"):
+        found[call.run_id].append(call)
+    return found
 
 
 def _queue(run: Run) -> Span:
@@ -79,14 +116,12 @@ def _queue(run: Run) -> Span:
     return Span(run_id=run.pk, kind="queue", name="", start=run.created_at, end=end, status=status)
 
 
-def _events(run: Run) -> tuple[dict[int, datetime], list[Span]]:
+def _events(run: Run, rows: Iterable[_Event]) -> tuple[dict[int, datetime], list[Span]]:
     """Return the start of each model call by number, and the waits."""
-    types = (StepStarted.type, RunSuspended.type, RunResumed.type)
-    rows = RunEvent.objects.filter(run=run, type__in=types).order_by("seq")
     steps: dict[int, datetime] = {}
     waits: list[Span] = []
     begun: tuple[str, datetime] | None = None
-    for kind, data, moment in rows.values_list("type", "data", "created_at"):
+    for kind, data, moment in rows:
         if kind == StepStarted.type:
             # A call that is made again starts with its first attempt.
             steps.setdefault(json.loads(data)["step"], moment)
@@ -102,10 +137,11 @@ def _events(run: Run) -> tuple[dict[int, datetime], list[Span]]:
     return steps, waits
 
 
-def _model_calls(run: Run, steps: dict[int, datetime]) -> Iterator[Span]:
-    replies = Message.objects.filter(run=run, role=MessageRole.ASSISTANT).order_by("turn")
+def _model_calls(
+    run: Run, replies: Iterable[Message], steps: dict[int, datetime]
+) -> Iterator[Span]:
     before = run.started_at or run.created_at
-    for reply in replies.defer("content"):
+    for reply in replies:
         # The event of the start is lost if the process died in the same moment.
         start = steps.pop(reply.turn, before)
         cost = reply.cost_microusd
@@ -129,9 +165,8 @@ def _model_calls(run: Run, steps: dict[int, datetime]) -> Iterator[Span]:
         yield _open(run, "model", run.spec.get("model", ""), start, turn=turn)
 
 
-def _tool_calls(run: Run) -> Iterator[Span]:
-    calls = ToolCall.objects.filter(run=run, started_at__isnull=False)
-    for call in calls.defer("input", "edited_input", "result"):
+def _tool_calls(run: Run, calls: Iterable[ToolCall]) -> Iterator[Span]:
+    for call in calls:
         status: Status = "running" if call.status in OPEN_CALLS else "failed"
         if call.status in _SUCCEEDED and not call.is_error:
             status = "done"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -60,7 +60,7 @@ def trace_of(run: Run, person: Person, now: datetime | None = None) -> Trace:
     below: dict[tuple[str | None, int | None], list[Run]] = defaultdict(list)
     for member in shown:
         below[member.parent_id, member.parent_call_id].append(member)
-    rows = list(_rows(run, 0, below))
+    rows = list(_rows(run, 0, below, spans_of([run, *shown])))
     ends = [row.span.end or now for row in rows]
     return Trace(
         start=run.created_at,
@@ -72,20 +72,23 @@ def trace_of(run: Run, person: Person, now: datetime | None = None) -> Trace:
 
 
 def _rows(
-    run: Run, depth: int, below: dict[tuple[str | None, int | None], list[Run]]
+    run: Run,
+    depth: int,
+    below: dict[tuple[str | None, int | None], list[Run]],
+    spans: Mapping[str, Sequence[Span]],
 ) -> Iterator[Row]:
     name = run.subagent or run.spec.get("name", "")
     is_first = depth > 0
-    for span in spans_of(run):
+    for span in spans[run.pk]:
         yield Row(span, depth, name, is_first)
         is_first = False
         if span.call is not None:
             for child in below.pop((run.pk, span.call), ()):
-                yield from _rows(child, depth + 1, below)
+                yield from _rows(child, depth + 1, below, spans)
     # Subagents whose call has not started or does not exist any more.
     for key in [key for key in below if key[0] == run.pk]:
         for child in below.pop(key):
-            yield from _rows(child, depth + 1, below)
+            yield from _rows(child, depth + 1, below, spans)
 
 
 def _times(spans: Iterable[Span], now: datetime) -> dict[Kind, timedelta]:

@@ -40,11 +40,8 @@ def read_agent_file(text: str) -> ReadFile:
     data, origin = in_snake_case(document.data)
     file = ReadFile(document, data, origin)
     if errors := check_shape(data):
-        problems = [
-            file.problem(_path_of(each), _told(each))
-            for each in errors[:MOST_PROBLEMS]
-            if not _is_of_other_kind(each)
-        ]
+        told = [each for each in errors if not _is_of_other_kind(each)]
+        problems = [file.problem(_path_of(each), _told(each)) for each in told[:MOST_PROBLEMS]]
         raise BadFile(_in_order(problems))
     return file
 

@@ -19,6 +19,7 @@ from agents.models import Run, SeenFile, Thread, Upload, WorkspaceSnapshot
 from agents.services.errors import Conflict
 from agents.services.files.stored_snapshots import StorageFailed, erase_stored
 from agents.services.files.thread_files import has_workspace, lie_here
+from agents.services.placement import is_elsewhere
 from agents.settings import DataSettings, MachineSettings
 from agents.states import ENDED_RUNS
 from sandbox.directories.archive import Archived, write_archive
@@ -91,7 +92,7 @@ def remove_workspace(kept: KeptWorkspace) -> None:
     """Delete a workspace with its snapshots and uploads. A user's own directory is kept.
 
     Raises `Conflict` for a busy thread, and OSError. After an OSError, `remove_leftovers` removes
-    the rest on this machine.
+    the rest.
     """
     if kept.thread is not None and not lie_here(kept.thread):
         kept = replace(kept, thread=None)  # another host has it; these are its old files here
@@ -113,35 +114,69 @@ def remove_workspace(kept: KeptWorkspace) -> None:
                 workspace_generation=F("workspace_generation") + 1, copied_bytes=0
             )
         os.rename(kept.directory, gone)
-    if kept.thread is not None and MachineSettings.now().pins_threads:
-        try:
-            erase_stored(kept.key)
-        except StorageFailed as error:
-            raise OSError(str(error)) from error
+    if kept.thread is not None:
+        _erase_stored(kept.key)
     remove_tree(gone)
     remove_tree(DataSettings.now().snapshots / kept.key)
 
 
-def remove_leftovers() -> list[str]:
+def _erase_stored(thread_id: str) -> None:
+    """Remove the snapshots of a removed workspace from the common storage. Raises OSError.
+
+    They stay if the thread has continued: its next snapshots remove those that it does not need.
+    """
+    if not MachineSettings.now().pins_threads:
+        return
+    with transaction.atomic():
+        # A new message waits for this lock, so its snapshots are not removed.
+        thread = Thread.every.select_for_update().filter(pk=thread_id).first()
+        if thread is not None and _has_continued(thread):
+            return
+        try:
+            erase_stored(thread_id)
+        except StorageFailed as error:
+            raise OSError(str(error)) from error
+
+
+def _has_continued(thread: Thread) -> bool:
+    """Return whether a thread has files again after its workspace was removed."""
+    return (
+        is_elsewhere(thread)
+        or is_busy(thread)
+        or (DataSettings.now().workspaces / thread.pk).exists()
+        or WorkspaceSnapshot.objects.filter(thread=thread).exists()
+    )
+
+
+def remove_leftovers() -> Iterator[str]:
     """Finish interrupted removals, and delete snapshots and copies whose thread is gone.
 
-    Returns the names of what was deleted.
+    Yields the names of what was deleted. Raises OSError in the end if the common storage failed:
+    then call it again later.
     """
-    settings, done = DataSettings.now(), []
+    settings = DataSettings.now()
+    failure: OSError | None = None
     if settings.workspaces.is_dir():
         for entry in list(os.scandir(settings.workspaces)):
-            if entry.name.startswith(REMOVED):
-                remove_tree(Path(entry.path))
-                done.append(entry.name)
+            if not entry.name.startswith(REMOVED):
+                continue
+            try:
+                _erase_stored(entry.name.removeprefix(REMOVED).rpartition("-")[0])
+            except OSError as error:
+                failure = error
+                continue
+            remove_tree(Path(entry.path))
+            yield entry.name
     if settings.snapshots.is_dir():
         for entry in list(os.scandir(settings.snapshots)):
             old = entry.stat(follow_symlinks=False).st_ctime < time.time() - ORPHAN_SECONDS
             if old and not Thread.objects.filter(pk=entry.name).exists():
                 remove_tree(Path(entry.path))
-                done.append(f"snapshots of {entry.name}")
+                yield f"snapshots of {entry.name}"
     for copies in (settings.synced_copies, settings.set_aside):
         for location in list(copies.iterdir()) if copies.is_dir() else []:
             if not Thread.objects.filter(pk=location.name.partition("-")[0]).exists():
                 remove_tree(location)
-                done.append(f"{copies.name}/{location.name}")
-    return done
+                yield f"{copies.name}/{location.name}"
+    if failure is not None:
+        raise failure

@@ -6,11 +6,13 @@ Locks: a run's row, then its host's, then its thread's.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django_q.models import OrmQ
 
 from agents.models import Machine, Thread
@@ -21,6 +23,7 @@ from agents.services.errors import Conflict, NotFound
 from agents.services.placement import queue_of
 from agents.settings import MachineSettings, WorkerSettings
 
+LONGEST_REASON = 300
 SILENT_HEARTBEATS = 3
 """The number of missed heartbeats after which a host is shown as silent."""
 
@@ -42,37 +45,40 @@ class MachineState:
 def machine_states() -> list[MachineState]:
     """Return the states of all hosts, by name."""
     now = database_now()
-    held = dict(
-        Thread.every.filter(root=None)
-        .exclude(host="")
-        .values_list("host")
-        .annotate(count=Count("pk"))
-        .order_by()
-    )
-    return [
-        MachineState(
-            row.name,
-            state_of(row, now, held.get(row.name, 0)),
-            max(0.0, now - row.seen_at),
-            held.get(row.name, 0),
-            row.shares_workspaces,
-        )
-        for row in Machine.objects.all()
-    ]
+    threads = Thread.every.filter(root=None).exclude(host="").order_by().values_list("host")
+    counts = threads.annotate(held=Count("pk"), moving=Count("pk", filter=Q(workspace_path="")))
+    found = {host: (held, moving) for host, held, moving in counts}
+    states = []
+    for row in Machine.objects.all():
+        held, moving = found.get(row.name, (0, 0))
+        silent_for, state = max(0.0, now - row.seen_at), state_of(row, now, moving)
+        states.append(MachineState(row.name, state, silent_for, held, row.shares_workspaces))
+    return states
 
 
-def state_of(row: Machine, now: float, threads: int) -> str:
+def with_threads(machines: QuerySet[Machine]) -> QuerySet[Any]:
+    """Annotate the number of threads with files on each machine, and of those that can move."""
+    threads = Thread.every.filter(host=OuterRef("pk"), root=None)
+
+    def number(rows: QuerySet[Thread]) -> Coalesce:
+        counts = rows.order_by().values("host").annotate(count=Count("pk")).values("count")
+        return Coalesce(Subquery(counts), 0)
+
+    return machines.annotate(held=number(threads), moving=number(threads.filter(workspace_path="")))
+
+
+def state_of(row: Machine, now: float, moving: int) -> str:
     """Return alive, silent, draining, drained or dead.
 
-    `now` is the database's time in seconds since 1970, and `threads` the number of threads whose
-    files the host has.
+    `now` is the database's time in seconds since 1970, and `moving` the number of threads on the
+    host that can move: not those in directories of its users.
     """
     if row.dead_at is not None:
         return "dead"
     if now - row.seen_at > SILENT_HEARTBEATS * MachineSettings.now().HOST_HEARTBEAT_SECONDS:
         return "silent"
     if row.is_draining:
-        return "draining" if threads else "drained"
+        return "draining" if moving else "drained"
     return "alive"
 
 
@@ -89,6 +95,7 @@ def set_draining(name: str, draining: bool, *, by: AbstractBaseUser | None = Non
         raise Conflict(
             f"No other host is alive to take the threads of {name}. Start another host first."
         )
+    Thread.every.filter(host=name).exclude(cannot_move="").update(cannot_move="")  # it tries again
     if row.is_draining != draining:
         row.is_draining = draining
         row.save(update_fields=["is_draining"])
@@ -151,7 +158,7 @@ def release(first: list[str], *, lost_host: str = "") -> None:
     """
     Thread.every.filter(pk__in=first).update(placement=F("placement") + 1)
     family = Thread.every.filter(Q(pk__in=first) | Q(root__in=first))
-    family.update(host="", workspace_generation=F("workspace_generation") + 1)
+    family.update(host="", workspace_generation=F("workspace_generation") + 1, cannot_move="")
     if lost_host:
         family.update(lost_host=lost_host)
 
@@ -160,6 +167,19 @@ def staying_threads(name: str) -> list[str]:
     """Return the ids of threads that never leave a host: those in a caller's directory."""
     threads = Thread.every.filter(host=name, root=None, erased_at=None).exclude(workspace_path="")
     return list(threads.order_by("pk").values_list("pk", flat=True))
+
+
+def stuck_threads(name: str) -> dict[str, str]:
+    """Return the threads that a drained host cannot store, by id with the reason."""
+    threads = Thread.every.filter(host=name, root=None, workspace_path="", erased_at=None)
+    found = threads.exclude(cannot_move="").order_by("pk")
+    return dict(found.values_list("pk", "cannot_move"))
+
+
+def note_stuck(name: str, thread_id: str, reason: str) -> None:
+    """Store why a thread cannot leave a drained host."""
+    rows = Thread.every.filter(pk=thread_id, host=name)
+    rows.update(cannot_move=reason[:LONGEST_REASON])
 
 
 def declare_silent_machines(seconds: float) -> list[str]:

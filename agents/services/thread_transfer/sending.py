@@ -45,7 +45,7 @@ LIMITS = SnapshotLimits(
 
 
 class CannotSendThread(SandboxError):
-    """The thread stays: its files exceed a snapshot's limits, or are in use."""
+    """The thread stays: its files exceed a snapshot's limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,9 @@ def _driven(first: str) -> bool:
 
 
 def send_thread(to_send: ThreadToSend, member: Member, call: Call) -> bool:
-    """Store the files of a family and release it; return False if this host no longer has it.
+    """Store the files of a family and release it.
+
+    Returns False if this host no longer has it, or drives it.
 
     `call` runs a function of rows in a transaction. Raises `CannotSendThread`, `StorageFailed` and
     other `SandboxError`, LockTimeout, OSError; then nothing has changed.
@@ -131,10 +133,8 @@ def _send_thread(first: str, member: Member, steps: list[_Step]) -> bool:
     if not lock_membership(member, exclusive=True):
         return False
     thread = Thread.every.select_for_update(no_key=True).filter(pk=first).first()
-    if thread is None or thread.host != member.name:
+    if thread is None or thread.host != member.name or _driven(first):
         return False
-    if _driven(first):
-        raise CannotSendThread("It is being driven.")
     for thread_id, step, states in steps:
         record_snapshot(thread_id, step, SnapshotCause.OUTSIDE, is_stored=True)
         for state, stored in states:

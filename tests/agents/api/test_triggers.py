@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
@@ -9,13 +12,14 @@ from rest_framework.test import APIClient
 from agents.features.budgets.models import Budget
 from agents.features.inbound_webhooks.models import InboundWebhook
 from agents.features.schedules.models import Schedule
-from agents.models import AuditEntry, Run
+from agents.models import AuditEntry, IdempotencyKey, Run
 from agents.services.request_rates import forget_shares
 from tests.agents.api.rows import client_for, make_agent, make_run, make_user
 from tests.agents.features.inbound_webhooks.rows import BODY, make_inbound_webhook, send, signed
 
 pytestmark = pytest.mark.django_db
 TIMES = {"name": "Daily", "agent": "writer", "message": "Report", "cron": "0 9 * * *"}
+GIVEN_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 HOOK = {"name": "Issues", "agent": "writer", "message": "Look at {{ body.a }}"}
 
 
@@ -171,6 +175,29 @@ def test_a_token_that_cannot_start_runs_cannot_make_triggers():
     assert (schedule.message, schedule.is_enabled) == ("Report", True)
     assert stolen.patch(url, {"enabled": False}, format="json").status_code == 200
     assert stolen.delete(url).status_code == 204
+
+
+def test_a_repeated_request_makes_one_schedule_and_one_hook_and_stores_no_secret():
+    make_agent()
+    client = session(make_user("ada"))
+    hook = {**HOOK, "secret": GIVEN_SECRET}
+    for path, body in (("schedules", TIMES), ("hooks", hook)):
+        key = {"Idempotency-Key": f"for-{path}"}
+        url = f"/api/v1/{path}"
+        first, again = (client.post(url, body, format="json", headers=key) for _ in range(2))
+        assert (first.status_code, again.status_code) == (201, 201), first.content
+        assert again["Idempotency-Replayed"] == "true"
+        assert again["Location"] == first["Location"]
+        assert again.json() == first.json() | ({"secret": ""} if path == "hooks" else {})
+        other = client.post(url, {**body, "name": "Other"}, format="json", headers=key)
+        assert other.json()["code"] == "idempotency_mismatch"
+    assert (Schedule.objects.count(), InboundWebhook.objects.count()) == (1, 1)
+    assert first.json()["secret"] == GIVEN_SECRET
+    stored = IdempotencyKey.objects.get(key="for-hooks")
+    assert GIVEN_SECRET not in stored.answer
+    body = json.dumps(hook, sort_keys=True, separators=(",", ":"))
+    guessed = hashlib.sha256(f'["POST","/api/v1/hooks"]{body}'.encode()).hexdigest()
+    assert stored.body_hash != guessed
 
 
 def test_no_token_makes_a_hook_or_reads_a_secret():

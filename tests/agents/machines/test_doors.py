@@ -14,7 +14,11 @@ from agents.models import ApprovalRequest, Run, Thread, Upload, UploadContent, W
 from agents.services.approvals.waiting_call import review_of
 from agents.services.files.thread_files import artifacts_of
 from agents.services.files.uploads import store_uploads
-from agents.services.files.workspace_care import kept_workspaces, remove_workspace
+from agents.services.files.workspace_care import (
+    kept_workspaces,
+    remove_leftovers,
+    remove_workspace,
+)
 from agents.services.machines.actions import declare_dead
 from tests.agents.api.test_files import body_of
 from tests.agents.snapshots.driven import command, play, write
@@ -156,6 +160,30 @@ def test_removing_a_hosts_old_files_removes_nothing_else(
     assert not machines.workspace("a", run.thread).exists()
     assert WorkspaceSnapshot.objects.count() == rows
     assert (machines.directory / "storage/snapshots" / run.thread_id / "objects").exists()
+
+
+@pytest.mark.parametrize("continues", [False, True])
+def test_stored_snapshots_are_removed_after_a_failure_of_the_storage(
+    machines: Machines, run: Run, continues: bool
+) -> None:
+    stored = machines.directory / "storage/snapshots" / run.thread_id
+    aside = stored.with_name("aside")
+    snapshot = WorkspaceSnapshot.objects.filter(thread=run.thread).first()
+    with machines.on("a"):
+        (kept,) = kept_workspaces()
+        stored.rename(aside)
+        stored.write_text("The storage fails: this is no directory.")
+        with pytest.raises(OSError, match="NotADirectoryError"):
+            remove_workspace(kept)
+        with pytest.raises(OSError, match="NotADirectoryError"):
+            list(remove_leftovers())
+        stored.unlink()
+        aside.rename(stored)
+        if continues:
+            snapshot.save(force_insert=True)
+        (removed,) = remove_leftovers()
+        assert run.thread_id in removed
+    assert any(path.is_file() for path in stored.rglob("*")) == continues
 
 
 @pytest.mark.slow

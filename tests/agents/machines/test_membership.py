@@ -22,6 +22,7 @@ from agents.services.machines.actions import (
     declare_dead,
     declare_silent_machines,
     forget_machine,
+    machine_states,
     set_draining,
     staying_threads,
 )
@@ -258,8 +259,11 @@ def test_draining_does_not_wait_for_threads_in_directories_of_users(
         assert run_command_line(["hosts", "drain", "a"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "threads on a: 1",
-        "These threads stay on a: they are in directories of its users.",
+        "Threads that stay on a, in directories of its users: 1. Before `vel hosts forget`, erase "
+        f"them: vel prune --thread {run.thread_id} --apply",
+        "a is drained",
     ]
+    assert {row.name: row.state for row in machine_states()}["a"] == "drained"
 
 
 def test_a_program_does_not_continue_another_hosts_thread(machines: Machines, ada: User) -> None:

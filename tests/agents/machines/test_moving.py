@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from django.contrib.auth.models import User
 from agents.models import Machine, Message, Run, Thread, WorkspaceSnapshot
 from agents.services.errors import Conflict, NotFound
 from agents.services.machines.actions import declare_dead, machine_states, set_draining
+from agents.services.thread_transfer import sending
 from tests.agents.snapshots.driven import command, play, write
 from tests.agents.snapshots.test_closed_trees import CLOSE, SHOW, assert_shown
 from tests.support.machines import Machines, keep_alive, make_silent, stored
 from tests.support.runs import drive_to_end, events, running_worker, start_run, wait_until
+from velproject.cli.main import run_command_line
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -179,6 +182,33 @@ def test_a_drained_host_hands_over_all_files(machines: Machines, tmp_path: Path)
     assert "node_modules" in told(waiting)
     assert "failed" not in told(waiting)
     assert {row.state for row in machine_states() if row.name == "a"} <= {"drained", "silent"}
+
+
+def test_a_thread_that_is_too_large_ends_the_command_and_moves_later(
+    machines: Machines,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with machines.on("a"):
+        run = play(tmp_path, write("notes.md", "one"))
+    large = machines.workspace("a", run.thread) / "large"
+    large.write_bytes(b"x" * 2_000)
+    with machines.on("b"):
+        with running_worker():
+            wait_until(lambda: Machine.objects.filter(name="b").exists())
+        keep_alive("b")
+    monkeypatch.setattr(sending, "LIMITS", replace(sending.LIMITS, file_bytes=1_000))
+    with machines.on("a"), running_worker():
+        assert run_command_line(["hosts", "drain", "a"]) == 1
+        said = capsys.readouterr()
+        reason = "1 of its files are more than a snapshot holds."
+        assert f"Thread {run.thread_id} cannot be moved: {reason}" in said.out
+        assert f"vel prune --thread {run.thread_id} --apply" in said.err
+        large.unlink()
+        wait_until(lambda: fresh(run).host == "")
+        assert run_command_line(["hosts", "drain", "a"]) == 0
+    assert fresh(run).cannot_move == ""
 
 
 @pytest.mark.parametrize("how", ["dead", "drained"])

@@ -186,6 +186,7 @@ def test_errors_reveal_nothing_about_files_elsewhere(tmp_path: Path) -> None:
                 ScriptedProvider(directory=directory).conversation(head(f"file:{name}"))
             said.add((caught.value.code, caught.value.message))
     assert said == {("permission", FILES_REFUSED)}
+    assert "VEL_SCRIPTS_DIR" in FILES_REFUSED
     with pytest.raises(ProviderError, match="is no file"):
         ScriptedProvider(directory=here).conversation(head("file:"))
 

@@ -9,6 +9,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from agents.models import AuditEntry
+from velproject.web import sign_ins
+
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_minute")]
 RIGHT = {"username": "olga", "password": "analytical engine"}
 
@@ -64,6 +67,34 @@ def test_one_address_cannot_try_a_password_with_many_names() -> None:
     assert [guess("/login/", f"name-{number}") for number in range(8)] == [200] * 8
     assert guess("/admin/login/", "another") == guess("/login/", "olga") == 429
     assert guess("/login/", "olga", address="192.0.2.2") == 200
+
+
+@pytest.mark.parametrize("path", ["/login/", "/admin/login/"])
+def test_sign_ins_are_in_the_audit_log_without_anything_that_was_typed(path: str) -> None:
+    olga = get_user_model().objects.get()
+    guess(path)
+    guess(path, "correct horse battery staple")
+    Client(REMOTE_ADDR="192.0.2.7").post(path, RIGHT)
+    refused, unknown, done = AuditEntry.objects.order_by("id")
+    assert (refused.action, refused.target, refused.target_id, refused.actor) == (
+        *("user.sign_in_refused", "olga", str(olga.pk)),
+        "",
+    )
+    assert refused.address == "192.0.2.1"
+    assert (unknown.action, unknown.target) == ("user.sign_in_refused", "user")
+    assert (done.action, done.actor, done.address) == ("user.signed_in", "olga", "192.0.2.7")
+    for entry in (refused, unknown, done):
+        assert not {"wrong", RIGHT["password"]} & set(map(str, vars(entry).values()))
+        assert "battery" not in str(vars(entry))
+
+
+def test_refused_sign_ins_from_many_addresses_do_not_fill_the_audit_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sign_ins, "MOST_FAILURES", 2)
+    for number in range(4):
+        assert guess("/login/", address=f"192.0.2.{number}") == 200
+    assert AuditEntry.objects.count() == 2
 
 
 @pytest.mark.parametrize("path", ["/profile/password/", "/admin/password_change/"])

@@ -129,18 +129,29 @@ def test_only_a_form_of_the_page_changes_the_language(browser: Client) -> None:
 def test_the_texts_of_scripts_are_those_of_the_page(browser: Client) -> None:
     assert "texts.js" not in browser.get("/login/").content.decode()
     page = browser.get("/login/", headers=GERMAN).content.decode()
-    assert '<script src="/texts.js"></script>' in page
-    texts = browser.get("/texts.js", headers=GERMAN)
+    found = re.search(r'<script src="(/texts\.js\?v=[0-9a-f]{16})"></script>', page)
+    assert found is not None
+    texts = browser.get(found[1], headers=GERMAN)
     assert texts["Content-Type"].startswith("text/javascript")
     assert texts["Content-Language"] == "de"
-    assert "no-store" in texts["Cache-Control"]
+    assert {"private", "immutable"} <= set(texts["Cache-Control"].split(", "))
+    assert b"Nachher" in texts.content
+
+
+def test_texts_under_the_hash_of_others_are_not_cached(browser: Client) -> None:
+    page = browser.get("/login/", headers=GERMAN).content.decode()
+    found = re.search(r"/texts\.js\?v=[0-9a-f]+", page)
+    assert found is not None
+    for address, headers in ((found[0], {}), (f"{found[0]}0", GERMAN), ("/texts.js", GERMAN)):
+        assert "no-store" in browser.get(address, headers=headers)["Cache-Control"]
 
 
 def test_an_unknown_address_is_a_page_unless_it_is_of_the_api(browser: Client) -> None:
     assert language_of(browser.get("/no/such/page", headers=GERMAN)) == "de"
-    answers = [browser.get("/api/v1/no-such", headers=each) for each in (GERMAN, {})]
-    assert answers[0].content == answers[1].content
-    assert "Content-Language" not in answers[0]
+    for address in ("/api/v1/no-such", "/api/no-such"):
+        answers = [browser.get(address, headers=each) for each in (GERMAN, {})]
+        assert answers[0].content == answers[1].content
+        assert "Content-Language" not in answers[0]
 
 
 def programs_addresses() -> list[Address]:

@@ -254,7 +254,8 @@ def prune(
     """Delete old backups, and objects that no backup needs.
 
     The options are numbers: Vel keeps the last backup of each of the last N days, weeks and
-    months. It always keeps the newest backup, and the backups of other installations.
+    months, for each data directory. It always keeps the newest backup of each, and the backups of
+    other installations.
     """
     with _booted():
         keep = keep_of(keep_daily, keep_weekly, keep_monthly)

@@ -31,6 +31,7 @@ from agents.features.operations.backups.references import missing_files, named_s
 from agents.features.operations.backups.repository import Repository
 from agents.features.operations.backups.scratch_tree import scratch_directory
 from agents.features.operations.backups.source_tree import FoundFile, SourceTree
+from agents.features.operations.backups.status import data_directory_name
 from agents.features.operations.starting import unfinished_restore
 from agents.settings import DataSettings, DiskSettings, MachineSettings
 
@@ -115,6 +116,7 @@ def create_backup(
             skipped=tree.skipped,
             missing=missing,
             keys=sealed,
+            data_directory=data_directory_name(),
         )
         repository.keep_manifest(name, manifest.signed(keys.secret_key))
     made = Made(name, manifest, writer.new_objects, writer.new_bytes)
@@ -220,11 +222,12 @@ def _require_room(scratch: Path, source: Path) -> None:
 
 
 def _last_files(repository: Repository, keys: Keys) -> dict[str, StoredFile]:
-    """Return the files of this installation's last backup, by path."""
+    """Return the files of the last backup of this data directory, by path."""
+    own = ("", data_directory_name())
     for name in reversed(repository.names()):
         try:
             unread = repository.manifest(name)
-            if unread.is_signed_with(keys.signing):
+            if unread.data_directory in own and unread.is_signed_with(keys.signing):
                 return {each.path: each for each in unread.accept().files}
         except BackupRefused:
             continue  # it is damaged: `verify` says so, and a new backup needs it for nothing

@@ -42,6 +42,7 @@ _KEYS = re.compile(
     rb',"keys":\{"ciphertext":"(?P<ciphertext>[A-Za-z0-9+/=]{0,1000000})",'
     rb'"nonce":"(?P<nonce>[A-Za-z0-9+/=]{0,99})","salt":"(?P<salt>[A-Za-z0-9+/=]{0,99})"\},'
 )
+_DATA_DIRECTORY = re.compile(rb'\{"created_at":"[^"]*","data_directory":"([0-9a-f]{32})",')
 _SHA256 = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 _END = re.compile(
     rb',"name":"(?P<name>[0-9TZa-f-]+)",(?P<member>"signature":"(?P<signature>[0-9a-f]{64})",)'
@@ -120,6 +121,8 @@ class Manifest:
     missing: list[str] = field(default_factory=list)
     """Files that rows name and that the installation had already lost."""
     keys: SealedKeys | None = None
+    data_directory: str = ""
+    """The random name of the data directory whose files it has. Empty: made by an older version."""
     key_id: str = ""
     format: int = FORMAT
 
@@ -189,6 +192,12 @@ class UnreadManifest:
     def has_other_name(self) -> bool:
         """Whether it is stored under another name than the one in it."""
         return self._end["name"] != self.name.encode()
+
+    @property
+    def data_directory(self) -> str:
+        """The random name of the data directory whose files it has; empty if it has none."""
+        found = _DATA_DIRECTORY.match(self._data)
+        return "" if found is None else found[1].decode()
 
     def keys(self) -> SealedKeys | None:
         """Return the encrypted keys, or None. They are only believed if a passphrase opens them."""
@@ -269,7 +278,15 @@ def _checked(name: str, body: dict[str, Any]) -> Manifest:
             "keys": keys,
         }
     )
-    _expect(str, found.created_at, found.vel, found.key_id, *found.missing, *found.skipped)
+    _expect(
+        str,
+        found.created_at,
+        found.vel,
+        found.key_id,
+        found.data_directory,
+        *found.missing,
+        *found.skipped,
+    )
     _expect(int, *found.skipped.values())
     for content in (database, *files, *tables.values()):
         if not _DIGEST.fullmatch(content.sha256):

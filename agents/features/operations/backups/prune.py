@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -58,6 +59,8 @@ def time_of(name: str) -> datetime:
 def prune_backups(repository: Repository, keep: Keep, *, apply: bool) -> Pruned:
     """Delete the backups of this installation that `keep` does not name.
 
+    Each of several hosts has its own files, so `keep` counts for each data directory.
+
     Without `apply`, only return what would be deleted. Backups with other signatures stay, with
     their objects.
 
@@ -68,8 +71,10 @@ def prune_backups(repository: Repository, keep: Keep, *, apply: bool) -> Pruned:
     secrets = present_keys().signing
 
     def chosen() -> list[str]:
-        own = [name for name in repository.names() if _is_own(repository, name, secrets)]
-        return sorted(set(own) - kept_names(own, keep))
+        found: list[str] = []
+        for names in _own_names(repository, secrets).values():
+            found += set(names) - kept_names(names, keep)
+        return sorted(found)
 
     return _delete(repository, chosen, apply=apply)
 
@@ -93,11 +98,17 @@ def delete_backups(repository: Repository, names: Sequence[str]) -> Pruned:
     return _delete(repository, chosen, apply=True)
 
 
-def _is_own(repository: Repository, name: str, secrets: Sequence[str]) -> bool:
-    try:
-        return repository.manifest(name).is_signed_with(secrets)
-    except BackupRefused:
-        return False  # it stays, and `_delete` refuses
+def _own_names(repository: Repository, secrets: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of this installation's backups, by their data directory."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in repository.names():
+        try:
+            manifest = repository.manifest(name)
+            if manifest.is_signed_with(secrets):
+                found[manifest.data_directory].append(name)
+        except BackupRefused:
+            continue  # it stays, and `_delete` refuses
+    return found
 
 
 def _objects_of(repository: Repository, name: str, secrets: Sequence[str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from agents.features.operations.owner import give_to_owner
 from agents.settings import DataSettings
 
 NAME = "backup-status.json"
+DIRECTORY_NAME = "backup-name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,14 @@ class BackupStatus:
         return self.failed_at > self.succeeded_at
 
 
+def data_directory_name() -> str:
+    """Return the random name of this data directory in backups. The first call creates its file."""
+    path = _file().with_name(DIRECTORY_NAME)
+    if not path.exists():
+        _write(path, secrets.token_hex(16))
+    return path.read_text()
+
+
 def read_status() -> BackupStatus:
     """Return the status of this machine's backups: empty if none was tried.
 
@@ -50,21 +59,25 @@ def read_status() -> BackupStatus:
 
 def note_success(name: str, place: str) -> None:
     """Store that a backup was made now."""
-    _write(replace(read_status(), succeeded_at=time.time(), name=name, place=place))
+    _write_status(replace(read_status(), succeeded_at=time.time(), name=name, place=place))
 
 
 def note_failure(error: str) -> None:
     """Store that no backup could be made now."""
-    _write(replace(read_status(), failed_at=time.time(), error=error[:1000]))
+    _write_status(replace(read_status(), failed_at=time.time(), error=error[:1000]))
 
 
-def _write(status: BackupStatus) -> None:
-    fresh = _file().with_name(f".{NAME}-{secrets.token_hex(4)}")
+def _write_status(status: BackupStatus) -> None:
+    _write(_file(), json.dumps(asdict(status)))
+
+
+def _write(path: Path, text: str) -> None:
+    fresh = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
         with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-            json.dump(asdict(status), file)
+            file.write(text)
             give_to_owner(file.fileno())
-        os.replace(fresh, _file())
+        os.replace(fresh, path)
     finally:
         fresh.unlink(missing_ok=True)
 

@@ -112,6 +112,7 @@ MaxRetentionSec=30day
 
 _ENVIRONMENT = """\
 # The settings of Vel: NAME=value, one a line. Only root can read this file.
+# Write a comment on its own line: behind a value, it becomes part of the value.
 # After a change: systemctl restart {service}
 #ANTHROPIC_API_KEY=
 #DATABASE_URL=postgresql://vel:PASSWORD@db.example.org/vel

@@ -46,7 +46,11 @@ def wait_for_build(name: str) -> None:
 @pytest.mark.bubblewrap
 def test_a_program_builds_and_removes_a_toolbox(place: Path) -> None:
     client = operator("configure_sandbox")
-    started = post(client, URL, {"name": "data", "packages": ["tiny"]})
+    body, key = {"name": "data", "packages": ["tiny"]}, {"Idempotency-Key": "k-1"}
+    started = client.post(URL, body, format="json", headers=key)
+    repeated = client.post(URL, body, format="json", headers=key)
+    assert repeated.json() == started.json()
+    assert repeated["Idempotency-Replayed"] == "true"
     assert (started.status_code, started.json()["name"]) == (202, "data"), started.content
     wait_for_build("data")
     shown = client.get(f"{URL}/data").json()

@@ -128,6 +128,7 @@ def test_the_next_model_continues_and_is_paid(name: str) -> None:
         ("openai", "gpt-6-sol", "max", "high"),
         ("openai", "gpt-6-sol", "", ""),
         ("openai", "gpt-4.1", "high", ""),
+        ("openai-responses", "gpt-6-sol", "high", "high"),
         ("openai-chat", "gpt-6-sol", "high", ""),
         ("google", "gemini-3.8-flash", "max", "max"),
         ("anthropic", "claude-haiku-4-5", "high", ""),

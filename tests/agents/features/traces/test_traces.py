@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents.features.traces.pages import written
@@ -124,6 +125,18 @@ def test_the_spans_of_a_subagent_follow_the_call_that_started_it(run: Run) -> No
         [(run.pk, 0), (child.pk, 1), (run.pk, 0)],
     )
     assert found[5:] == [(run.pk, 0)] * 3
+
+
+def test_a_trace_needs_as_many_queries_with_one_subagent_as_with_three(run: Run) -> None:
+    counts = []
+    for tasks in (["One"], ["Two", "Three"]):
+        with transaction.atomic():
+            delegate(run, *tasks)
+        with CaptureQueriesContext(connection) as queries:
+            found = trace_of(Run.objects.get(pk=run.pk), ada())
+        counts.append(len(queries))
+    assert len({row.span.run_id for row in found.rows}) == 4
+    assert counts[0] == counts[1]
 
 
 def test_other_users_get_404_on_the_page_and_by_rest(run: Run) -> None:

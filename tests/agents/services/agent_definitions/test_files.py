@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 
+from agents.agent_files.reading import BadFile
 from agents.features.databases.models import DatabaseConnection
 from agents.features.subagents.models import Subagent
 from agents.middleware.registry import known_tool_names
 from agents.models import Agent, AgentVersion, AuditEntry
 from agents.secret_text import SecretText
 from agents.services.agent_definitions.actions import save_agent
+from agents.services.agent_definitions.file_checks import MOST_PROBLEMS, read_agent_file
 from agents.services.agent_definitions.files import (
     InvalidAgentFile,
     carry_out_import,
@@ -30,6 +32,13 @@ pytestmark = pytest.mark.django_db
 
 TOOLS = known_tool_names()
 SMALL = "name: Helper\nslug: helper\n"
+
+
+def test_a_file_with_many_wrong_rules_reports_as_many_problems_as_it_may() -> None:
+    rules = "".join(f"  tool_{number}: {{nope: 1}}\n" for number in range(MOST_PROBLEMS))
+    with pytest.raises(BadFile) as caught:
+        read_agent_file(f"{SMALL}interrupt_on:\n{rules}")
+    assert len(caught.value.problems) == MOST_PROBLEMS
 
 
 def shop() -> DatabaseConnection:

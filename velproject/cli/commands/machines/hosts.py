@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Mapping, Sequence
 
 import click
 
 from agents.doors.cli.boot import with_database
-from agents.doors.cli.errors import CliError
+from agents.doors.cli.errors import FAILED, CliError
 from agents.doors.cli.late_imports import late_imports
 from agents.doors.cli.options import json_option
+from agents.doors.cli.terminal import one_line
 
 with late_imports:
     from agents.doors.cli.console import print_table
@@ -22,10 +24,13 @@ with late_imports:
         machine_states,
         set_draining,
         staying_threads,
+        stuck_threads,
     )
     from agents.services.machines.actions import declare_dead as declare_host_dead
 
 LOOK_SECONDS = 1.0
+MOST_SHOWN = 20
+"""The number of threads that a message names."""
 
 
 @click.group(short_help="List hosts, drain a host, or declare it dead.")
@@ -62,6 +67,9 @@ def drain(name: str, wait: bool) -> None:
     """Stop new work on a host and move its threads, with their files, to other hosts.
 
     The host must be running. Its runs stop at their next step and continue on another host.
+
+    Threads in directories of its users (--workspace) stay. If other threads cannot be moved, the
+    command names them and fails.
     """
     set_draining(name, True)
     told = -1
@@ -74,8 +82,9 @@ def drain(name: str, wait: bool) -> None:
             print(f"{name} is drained" if not told else f"threads on {name}: {told}", flush=True)
         if not told:
             return
-        if told == len(staying_threads(name)):
-            print(f"These threads stay on {name}: they are in directories of its users.")
+        staying, stuck = staying_threads(name), stuck_threads(name)
+        if told <= len(staying) + len(stuck):
+            _report_left(name, staying, stuck)
             return
         if row.state == "silent":
             raise CliError(
@@ -84,6 +93,29 @@ def drain(name: str, wait: bool) -> None:
             )
         time.sleep(LOOK_SECONDS)
     print(f"{name} is being drained")
+
+
+def _report_left(name: str, staying: Sequence[str], stuck: Mapping[str, str]) -> None:
+    """Print which threads stay on a drained host. Raises `CliError` if some should have moved."""
+    if staying:
+        print(
+            f"Threads that stay on {name}, in directories of its users: {len(staying)}. Before "
+            f"`vel hosts forget`, erase them: {_erase(staying[0])}"
+        )
+    if not stuck:
+        print(f"{name} is drained")
+        return
+    for thread_id, reason in list(stuck.items())[:MOST_SHOWN]:
+        print(f"Thread {thread_id} cannot be moved: {one_line(reason, 300)}")
+    raise CliError(
+        f"{name} is not drained: {len(stuck)} of its threads cannot be moved. Delete some of their "
+        f"files, or erase the threads ({_erase(next(iter(stuck)))}). Then repeat the command.",
+        exit_code=FAILED,
+    )
+
+
+def _erase(thread_id: str) -> str:
+    return f"vel prune --thread {thread_id} --apply"
 
 
 @hosts.command("undrain")

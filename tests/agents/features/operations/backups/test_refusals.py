@@ -10,10 +10,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from agents.features.operations.backups.errors import BackupRefused
 from agents.features.operations.backups.keys import passphrase_from
-from agents.features.operations.backups.prune import Keep, kept_names
+from agents.features.operations.backups.manifest import Manifest, StoredDatabase
+from agents.features.operations.backups.prune import Keep, kept_names, prune_backups
+from agents.features.operations.backups.repository import DirectoryRepository
 from tests.agents.features.operations.backups.installation import (
     KEY,
     Installation,
@@ -195,6 +198,21 @@ def test_old_backups_are_deleted_and_the_others_stay_complete(installation: Inst
     assert (done["kept"], done["deleted"], done["objects"]) == (names[2:], names[:2], 2)
     assert installation.verify().returncode == 0
     assert "There is no backup" in line_of(installation.verify(names[0]))
+
+
+def test_each_host_keeps_the_last_backup_of_a_day_in_a_common_place(tmp_path: Path) -> None:
+    repository = DirectoryRepository(tmp_path / "backups")
+    repository.prepare()
+    hosts = {"one": "1" * 32, "two": "2" * 32, "old": ""}
+    made = [(hour, host) for hour, host in enumerate(["one", "two", "one", "two", "old", "old"])]
+    names = [f"20261129T{hour:02}0000Z-00000000" for hour, _ in made]
+    database = StoredDatabase("sqlite", "3", "0" * 64, 0, {}, [])
+    for name, (_, host) in zip(names, made, strict=True):
+        manifest = Manifest(name, "", "", database, [], [], data_directory=hosts[host])
+        repository.keep_manifest(name, manifest.signed(settings.SECRET_KEY))
+    done = prune_backups(repository, Keep(1, 0, 0), apply=True)
+    assert done.deleted == [names[0], names[1], names[4]]
+    assert repository.names() == [names[2], names[3], names[5]]
 
 
 def test_nothing_is_deleted_while_a_manifest_cannot_be_read(installation: Installation) -> None:

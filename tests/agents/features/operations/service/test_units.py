@@ -24,7 +24,7 @@ from agents.features.operations.service.install import (
     uninstall,
     write_environment,
 )
-from agents.features.operations.service.units import MARK, Plan, Role, files_of
+from agents.features.operations.service.units import MARK, Plan, Role, environment_of, files_of
 from velproject.cli.commands.machines.up import passed_socket
 
 PYTHON = "/usr/bin/python3"
@@ -90,6 +90,13 @@ def test_the_hardening_leaves_out_what_would_break_the_sandbox() -> None:
             assert f"\n{name}=" not in text
         assert "\nNoNewPrivileges=yes\n" in text
         assert "\nDelegate=yes\n" in text
+
+
+def test_the_environment_file_warns_of_comments_behind_values() -> None:
+    for role in Role:
+        text = environment_of(role)
+        assert "# Write a comment on its own line: behind a value" in text
+        assert not [line for line in text.splitlines() if " #" in line]
 
 
 def test_installing_twice_changes_nothing_and_keeps_the_settings(tmp_path: Path) -> None:
