@@ -125,7 +125,7 @@ def test_a_fork_of_the_owners_conversation_saves(tmp_path: Path) -> None:
     answer = client_for(user).post(f"/api/v1/runs/{origin.pk}/fork", body, format="json")
     assert answer.status_code == 201, answer.content
     start_run(user, thread=origin.thread_id, source="hook")
-    run = Run.objects.get(pk=answer.json()["id"])
+    run = Run.objects.get(is_copy=False, thread__forked_from=origin)
     assert drive_to_end(run).status == "completed"
     assert not ApprovalRequest.objects.exists()
 
