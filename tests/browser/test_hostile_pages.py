@@ -57,7 +57,7 @@ def planted(site: Site) -> dict[str, str]:
     runs: list[str] = []
     thread = None
     for _ in range(2):
-        run = site.do("make_run", owner="ada", message=ALL, thread=thread)
+        run = site.do("make_run", owner="ada", message=f"{NAME} {ALL}", thread=thread)
         thread = site.do("run", run=run)["thread"]
         site.do("reply", run=run, text=ALL)
         value = {NAME: [ALL, {"deep": ALL}]}
