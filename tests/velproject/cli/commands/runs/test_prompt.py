@@ -14,7 +14,6 @@ import pytest
 
 from tests.velproject.command import ROOT, Terminal, Vel, say
 from velproject.cli.commands.runs.session.pasted import picture_at
-from velproject.cli.commands.runs.session.prompt import files_below
 
 READY = "\x1b[?2004h"
 """The prompt turns bracketed paste on."""
@@ -103,19 +102,6 @@ def test_tab_completes_commands_and_names_of_files(vel: Vel) -> None:
     terminal.expect(READY)
     leave(terminal)
     assert messages(vel) == [told("read @weather-of-seattle.txt")]
-
-
-def test_only_files_below_the_directory_with_visible_names_are_offered(tmp_path: Path) -> None:
-    place = tmp_path / "place"
-    (place / "dir").mkdir(parents=True)
-    (tmp_path / "outside").touch()
-    (place / "up").symlink_to(tmp_path)
-    for name in ("a.txt", "a\x1b[31m", "a\u202eb", "a b"):
-        (place / name).touch()
-    assert files_below(place, "a") == ["a.txt"]
-    assert files_below(place, "d") == ["dir/"]
-    for start in ("../", "up/", "/", "no/", "\0/"):
-        assert files_below(place, start) == []
 
 
 def test_ctrl_c_clears_the_line_and_leaves_if_it_comes_twice(vel: Vel) -> None:
