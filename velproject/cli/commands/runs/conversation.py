@@ -20,7 +20,6 @@ from agents.states import ACTIVE_RUNS
 from velproject.cli.commands.runs.drive import Driver
 from velproject.cli.commands.runs.task_flags import AgentOptions, opened_uploads, start_run
 
-
 TAKEN_BACK = "taken back at the terminal"
 
 

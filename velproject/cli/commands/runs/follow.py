@@ -116,9 +116,8 @@ class Watch:
             if self._keys is not None
             else nullcontext()
         )
-        async with handling(codes, lambda number: _wish(wish, codes[number])):
-            async with keys:
-                code = await self._until_pause(wish)
+        async with handling(codes, lambda number: _wish(wish, codes[number])), keys:
+            code = await self._until_pause(wish)
         if code is None and wish.done() and wish.exception() is None:
             # The signal came when the run had just ended or paused.
             if self._by is not None:

@@ -42,7 +42,9 @@ async def picture() -> tuple[str, bytes]:
     types = [each for each in SUFFIXES if each in offered.split()]
     if not types:
         raise CliError("The clipboard contains no PNG or JPEG picture.")
-    data = await _read(program.path, (*program.content, types[0]), UploadSettings.now().UPLOAD_BYTES)
+    data = await _read(
+        program.path, (*program.content, types[0]), UploadSettings.now().UPLOAD_BYTES
+    )
     suffix = SUFFIXES[types[0]]
     try:
         kind_of(suffix, BytesIO(data))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agents.doors.cli.boot import again
 from agents.doors.cli.errors import FAILED, HUNG_UP, INTERRUPTED, OK, TERMINATED, WAITING, CliError
 from agents.doors.cli.prompting import interruptible
+from agents.doors.cli.terminal import one_line
 from agents.kernel.lazy_modules import lazy_modules
 from agents.models import Run
 from agents.services.errors import ServiceError
@@ -176,7 +177,9 @@ class _Loop:
     def _read(self) -> str | None:
         if self._prompt is not None and self._keys is not None:
             if self._keys.held:
-                return self._keys.held.pop(0)
+                line = self._keys.held.pop(0)
+                self._driver.display.note(f"> {one_line(line)}", "bold")
+                return line
             self._prompt.start = self._prompt.start or self._keys.take_line()
             return self._prompt.read()
         try:
