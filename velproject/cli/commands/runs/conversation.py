@@ -84,7 +84,7 @@ class Conversation:
             connection.close()
 
     def take_back(self) -> str | None:
-        """Cancel the newest queued task and return its text, or None if there is none.
+        """Cancel the newest queued task and return its text, or None without one.
 
         Other threads may call this.
         """

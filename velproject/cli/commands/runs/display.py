@@ -97,7 +97,7 @@ class Display:
             self.note(*self._asides.pop(0))
 
     def typing(self, text: str) -> None:
-        """Show what the person types during a task, beside the spinner."""
+        """Show the line that the person types during a task, after the spinner."""
         self._typed = text
         if self._status is not None:
             self._status.update(self._state())

@@ -252,7 +252,7 @@ def run_own(session: InteractiveSession, command: str) -> int:
     """Run a command of the person's shell, where the agent works or in the current directory."""
     if "\n" in command:
         raise CliError(
-            "Expected one line after the `!`. A task that begins with `!` needs a space."
+            "Expected one line after the `!`. A task that starts with `!` needs a space."
         )
     if not command.strip():
         raise CliError("Expected a command after the `!`, such as !git status")

@@ -136,7 +136,7 @@ class _Loop:
         if self._prompt is None:
             raise CliError(
                 "Commands of your shell need a terminal that can edit lines. "
-                "A task that begins with `!` needs a space in front."
+                "A task that starts with `!` needs a space in front."
             )
         return commands.run_own(self._state, command)
 

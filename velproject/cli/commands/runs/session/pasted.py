@@ -83,7 +83,7 @@ class Pastes:
 
 @contextmanager
 def files(pastes: Sequence[Pasted]) -> Iterator[list[Path]]:
-    """Yield the paths of the contents. Others than paths are in a private directory until then."""
+    """Yield the paths of the contents. Others are in a private directory until the block ends."""
     with tempfile.TemporaryDirectory(prefix="vel-pasted-") as directory:
         paths = []
         for each in pastes:

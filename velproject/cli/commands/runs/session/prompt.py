@@ -37,7 +37,7 @@ MOST_HISTORY = 1_000_000
 KEPT_HISTORY = 500_000
 AGAIN = "Press Ctrl-C again to leave."
 SHIFT_ENTER = ("\x1b[13;2u", "\x1b[27;2;13~")
-"""What terminals send that distinguish Shift+Enter from Enter. It then works as Alt+Enter."""
+"""Sequences for Shift+Enter, of terminals that distinguish it from Enter. It is then Alt+Enter."""
 ANSI_SEQUENCES.update(dict.fromkeys(SHIFT_ENTER, (Keys.Escape, Keys.ControlM)))
 
 
@@ -154,7 +154,7 @@ class Prompt:
         return self.pastes.insert_picture(*await clipboard.picture())
 
     async def _paste_picture(self, buffer: Buffer) -> None:
-        """Insert the mark of the picture in the clipboard, or show why there is none."""
+        """Insert the mark of the picture in the clipboard, or show the problem."""
         try:
             buffer.insert_text(await self.picture())
         except CliError as error:

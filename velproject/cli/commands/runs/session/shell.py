@@ -46,7 +46,7 @@ def run(command: str, directory: Path, write: Callable[[str], None]) -> Ran:
 
     Control characters of the output become visible: the agent may have written the file that a
     command prints. The command has no terminal and no input. Ctrl-C interrupts it, and a second
-    Ctrl-C kills it. A process that it leaves in the background goes on without an output.
+    Ctrl-C kills it. A process that it leaves in the background continues without an output.
 
     Raises:
         CliError: The shell cannot start in this directory.

@@ -35,7 +35,7 @@ class Queue(Protocol):
         """Store a task that starts after the present one. Raises `ServiceError`, `CliError`."""
 
     def take_back(self) -> str | None:
-        """Cancel the newest of these tasks and return its text, or None if there is none."""
+        """Cancel the newest of these tasks and return its text, or None without one."""
 
 
 class TaskKeys:
