@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -103,7 +102,7 @@ def test_a_clipboard_without_a_usable_picture_is_an_error(
     if "sleep" in script:
         monkeypatch.setattr(clipboard, "SECONDS", 0.1)
     with pytest.raises(CliError, match=problem):
-        asyncio.run(clipboard.picture())
+        clipboard.picture()
 
 
 def test_a_desktop_without_the_program_names_its_package(
@@ -113,5 +112,5 @@ def test_a_desktop_without_the_program_names_its_package(
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CliError, match="need the package wl-clipboard"):
-        asyncio.run(clipboard.picture())
+        clipboard.picture()
     assert shutil.which("wl-paste") is None

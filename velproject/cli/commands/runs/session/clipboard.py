@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+import selectors
 import shutil
-from asyncio.subprocess import DEVNULL, PIPE
+import signal
+import subprocess
+import time
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 
 from agents.documents.kinds import NotTaken, kind_of
 from agents.doors.cli.errors import CliError
@@ -32,22 +35,20 @@ class _Program:
     """The arguments before the type."""
 
 
-async def picture() -> tuple[str, bytes]:
+def picture() -> tuple[str, bytes]:
     """Return the suffix and the content of the picture in the clipboard.
 
     Raises `CliError` if there is no clipboard, no picture, or one that is too large.
     """
     program = _program()
-    offered = (await _read(program.path, program.types, MOST_TYPES)).decode("utf-8", "replace")
+    offered = _read(program.path, program.types, MOST_TYPES).decode("utf-8", "replace")
     types = [each for each in SUFFIXES if each in offered.split()]
     if not types:
         raise CliError("The clipboard contains no PNG or JPEG picture.")
-    data = await _read(
-        program.path, (*program.content, types[0]), UploadSettings.now().UPLOAD_BYTES
-    )
+    data = _read(program.path, (*program.content, types[0]), UploadSettings.now().UPLOAD_BYTES)
     suffix = SUFFIXES[types[0]]
     try:
-        kind_of(suffix, BytesIO(data))
+        kind_of(f"clipboard{suffix}", BytesIO(data))
     except NotTaken as problem:
         raise CliError(f"The picture in the clipboard {problem}.") from None
     return suffix, data
@@ -73,36 +74,41 @@ def _program() -> _Program:
     raise CliError(f"Pictures of the clipboard need the package {packages[wanted[0][0]]}. {UPLOAD}")
 
 
-async def _read(program: str, arguments: tuple[str, ...], most: int) -> bytes:
+def _read(program: str, arguments: tuple[str, ...], most: int) -> bytes:
     """Return the output of the program. Raises `CliError` if it fails, is slow or prints more."""
-    name = os.path.basename(program)
-    process = await asyncio.create_subprocess_exec(
-        program, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+    name = Path(program).name
+    end = time.monotonic() + SECONDS
+    process = subprocess.Popen(
+        [program, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    try:
-        async with asyncio.timeout(SECONDS):
-            data, problem = await asyncio.gather(
-                _at_most(process.stdout, most + 1), _at_most(process.stderr, _MOST_PROBLEM)
-            )
-            if len(data) > most:
-                raise CliError(f"The clipboard contains more than {most:,} bytes.")
-            await process.wait()
-    except TimeoutError:
-        raise CliError(f"{name} did not answer within {SECONDS:.0f} s.") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode:
+    output, problem = bytearray(), bytearray()
+    with process.stdout, process.stderr, selectors.DefaultSelector() as streams:
+        streams.register(process.stdout, selectors.EVENT_READ, output)
+        streams.register(process.stderr, selectors.EVENT_READ, problem)
+        try:
+            while streams.get_map():
+                found = streams.select(max(0.0, end - time.monotonic()))
+                if not found:
+                    raise CliError(f"{name} did not answer within {SECONDS:.0f} s.")
+                for key, _ in found:
+                    data = os.read(key.fd, 65_536)
+                    key.data.extend(data)
+                    if not data:
+                        streams.unregister(key.fileobj)
+                if len(output) > most:
+                    raise CliError(f"The clipboard contains more than {most:,} bytes.")
+                del problem[_MOST_PROBLEM:]
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+    if process.wait():
         told = one_line(problem.decode("utf-8", "replace"), 200)
         raise CliError(f"The clipboard contains no picture ({name}: {told or 'failed'}).")
-    return data
-
-
-async def _at_most(stream: asyncio.StreamReader, most: int) -> bytes:
-    try:
-        return await stream.readexactly(most)
-    except asyncio.IncompleteReadError as end:
-        return end.partial
+    return bytes(output)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable
 from decimal import Decimal
@@ -236,10 +235,7 @@ def _undo(session: InteractiveSession, rest: str) -> None:
 def _paste(session: InteractiveSession, rest: str) -> None:
     if session.prompt is None:
         raise CliError(f"/paste needs a terminal that can edit lines. {clipboard.UPLOAD}")
-    try:
-        session.prompt.start = f"{asyncio.run(session.prompt.picture())} "
-    except KeyboardInterrupt:
-        raise CliError("The clipboard was not read.") from None
+    session.prompt.start = f"{session.prompt.picture()} "
 
 
 def _attach(session: InteractiveSession, rest: str) -> None:

@@ -149,14 +149,14 @@ class Prompt:
     def _start_typing(self) -> None:
         self._is_early = False
 
-    async def picture(self) -> str:
+    def picture(self) -> str:
         """Return the mark of the picture in the clipboard. Raises `CliError`."""
-        return self.pastes.insert_picture(*await clipboard.picture())
+        return self.pastes.insert_picture(*clipboard.picture())
 
     async def _paste_picture(self, buffer: Buffer) -> None:
         """Insert the mark of the picture in the clipboard, or show the problem."""
         try:
-            buffer.insert_text(await self.picture())
+            buffer.insert_text(await asyncio.to_thread(self.picture))
         except CliError as error:
             self._hint = error.message
             self._session.app.invalidate()
