@@ -70,7 +70,7 @@ def test_the_picture_of_the_clipboard_becomes_a_file_of_the_task(
 def test_the_prompt_says_why_there_is_no_picture(vel: Vel) -> None:
     terminal = prompted(vel)
     terminal.type("\x16")
-    terminal.expect("This terminal has no clipboard")
+    terminal.expect("has no clipboard")
     terminal.type("\x15/paste\r")
     terminal.expect("This terminal has no clipboard")
     terminal.expect(READY)
