@@ -2,7 +2,7 @@
 
 from agents.settings.conversations import ContextSettings, MessageSettings
 from agents.settings.data import DataSettings, DiskSettings
-from agents.settings.doors import LimitSettings, PageSettings
+from agents.settings.doors import LimitSettings, PageSettings, TerminalSettings
 from agents.settings.extensions import AppSettings, ToolSettings
 from agents.settings.files import SnapshotSettings, UploadSettings
 from agents.settings.machines import MachineSettings
@@ -23,6 +23,7 @@ SETTINGS = (
     MachineSettings,
     PageSettings,
     LimitSettings,
+    TerminalSettings,
     MessageSettings,
     ContextSettings,
     SnapshotSettings,

@@ -1,11 +1,12 @@
-"""Addresses of the pages, and limits of people, tokens and addresses."""
+"""Addresses of the pages, limits of people, tokens and addresses, and the terminal."""
 
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from agents.kernel.settings import About, Count, FeatureSettings
+from agents.kernel.settings import About, Count, FeatureSettings, Seconds
 
 _EXPECTED = "a URL like https://vel.example.org"
+_NOTICES = ("bell", "osc9", "osc777", "off")
 
 
 def public_url(text: str) -> str:
@@ -63,3 +64,23 @@ class LimitSettings(FeatureSettings):
     process: WebSockets, event streams, downloads and waiting MCP calls."""
     CONNECTIONS_PER_TOKEN: Count = 50
     """The same for one token."""
+
+
+def notice(text: str) -> str:
+    """Return a known kind of notice. Raises `ValueError`."""
+    if text.lower() not in _NOTICES:
+        raise ValueError(", ".join(_NOTICES))
+    return text.lower()
+
+
+class TerminalSettings(FeatureSettings):
+    """The terminal
+
+    See [the command line](../guides/command-line.md#notices).
+    """
+
+    NOTICE: Annotated[str, About(parse=notice, expected="bell, osc9, osc777 or off")] = "bell"
+    """How `vel` reports at a terminal that a long task has ended or waits for you: a `bell`, a
+    notification of the desktop with the sequence OSC 9 or OSC 777, or `off`."""
+    NOTICE_SECONDS: Seconds = 30.0
+    """Tasks that took less time cause no notice."""

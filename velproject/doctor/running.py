@@ -30,7 +30,9 @@ CONNECT_SECONDS = 5.0
 def check_workers() -> Finding:
     """Queue an empty task and check whether a worker takes it, if a worker has reported."""
     backlog = OrmQ.objects.count()
-    if not any(each.is_alive and each.row.kind == ProcessKind.WORKER for each in seen_processes()):
+    workers = [each for each in seen_processes() if each.row.kind == ProcessKind.WORKER]
+    alive = sum(1 for each in workers if each.is_alive)
+    if not alive:
         return _no_worker(f"no worker has reported within {ALIVE_SECONDS:.0f} s", backlog)
     own = {"cluster": queue_of(name)} if (name := MachineSettings.now().HOST) else {}
     task_id = async_task("time.time", **own)
@@ -47,7 +49,9 @@ def check_workers() -> Finding:
             OrmQ.objects.filter(pk=row.pk).delete()
     took = (time.monotonic() - began) * 1000
     return Finding(
-        "workers", Level.OK, f"took a test task in {took:.0f} ms; {backlog} tasks are waiting"
+        "workers",
+        Level.OK,
+        f"{alive} seen; one took a test task in {took:.0f} ms; {backlog} tasks are waiting",
     )
 
 

@@ -8,7 +8,6 @@ from agents.telemetry.process import content_wanted, metrics_wanted, traces_want
 from velproject.checks.watching import can_send_traces
 from velproject.doctor.findings import Finding, Level
 from velproject.monitoring.readiness import check_disk
-from velproject.monitoring.readiness import check_workers as seen_workers
 
 
 def check_watching() -> Iterator[Finding]:
@@ -16,9 +15,8 @@ def check_watching() -> Iterator[Finding]:
 
     Needs a migrated database.
     """
-    for check in (*seen_workers(), *check_disk()):
-        subject = "workers seen" if check.name == "workers" else check.name
-        yield Finding(subject, Level.OK if check.ok else Level.NOTE, check.detail)
+    for check in check_disk():
+        yield Finding(check.name, Level.OK if check.ok else Level.NOTE, check.detail)
     if traces_wanted() and can_send_traces():
         what = "with messages and results" if content_wanted() else "without content"
         yield Finding("traces", Level.OK, f"sent, {what}")

@@ -6,15 +6,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from django.db import connection
+
 from agents.doors.cli.boot import again
-from agents.doors.cli.errors import WAITING, CliError
-from agents.models import Run
+from agents.doors.cli.errors import HUNG_UP, TERMINATED, WAITING, CliError
+from agents.doors.cli.terminal import one_line
+from agents.models import Message, MessageRole, Run
 from agents.selectors.visible import runs_for
 from agents.services.errors import Conflict
+from agents.services.runs.control import cancel_run
 from agents.services.runs.start import RunRequest
 from agents.states import ACTIVE_RUNS
 from velproject.cli.commands.runs.drive import Driver
 from velproject.cli.commands.runs.task_flags import AgentOptions, opened_uploads, start_run
+
+TAKEN_BACK = "taken back at the terminal"
+
+
+def message_of(run: Run) -> str:
+    """Return the text of the message that started the run."""
+    return Message.objects.get(run=run, role=MessageRole.USER, turn=0).text
 
 
 class Conversation:
@@ -33,6 +44,8 @@ class Conversation:
         self.options = options
         self.waiting: Run | None = None
         """The last run, if it waits for a decision."""
+        self._queued: list[Run] = []
+        """The runs of messages that were sent during a run, in this order."""
 
     def say(self, message: str, files: Sequence[Path] = ()) -> int:
         """Run one task in the current thread, or in a new one. Return the exit code of its run.
@@ -47,9 +60,49 @@ class Conversation:
 
     def drive(self, run: Run, *, is_known: bool = False) -> int:
         """Execute a run of the session. Return its exit code."""
+        code = self._drive(run, is_known=is_known)
+        return self.drive_queued(code)
+
+    def drive_queued(self, code: int) -> int:
+        """Execute the queued tasks unless a run waits or a signal came. Return the last code."""
+        while self._queued and code not in (WAITING, HUNG_UP, TERMINATED):
+            run = self._queued.pop(0)
+            self.driver.display.note(f"> {one_line(message_of(run))}", "bold")
+            code = self._drive(run)
+        return code
+
+    def _drive(self, run: Run, *, is_known: bool = False) -> int:
         code = self.driver.drive(run, is_known=is_known)
         self.waiting = run if code == WAITING else None
         return code
+
+    def queue(self, message: str) -> None:
+        """Store a task that starts after the present one. Other threads may call this."""
+        try:
+            self._queued.append(self._start(replace(self.request, message=message, queue=True), ()))
+        finally:
+            connection.close()
+
+    def take_back(self) -> str | None:
+        """Cancel the newest queued task and return its text, or None without one.
+
+        Other threads may call this.
+        """
+        try:
+            return self._cancel_newest() if self._queued else None
+        finally:
+            connection.close()
+
+    def drop_queued(self) -> None:
+        """Cancel the queued tasks: their session ends before them."""
+        while self._queued:
+            self.driver.display.note(f"Not started: {one_line(self._cancel_newest())}", "yellow")
+
+    def _cancel_newest(self) -> str:
+        run = self._queued.pop()
+        text = message_of(run)
+        cancel_run(run.id, by=self.driver.owner.username, reason=TAKEN_BACK)
+        return text
 
     def active_run(self) -> Run | None:
         """Return the run of the session that has not ended, or None."""

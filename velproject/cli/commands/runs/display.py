@@ -61,6 +61,9 @@ class Display:
         self.notes = new_console(stderr=True)
         self._live = live and self.notes.is_terminal
         self._status: status.Status | None = None
+        self._doing = ""
+        self._typed = ""
+        self._asides: list[tuple[str, str]] = []
         self._parts: dict[str, str] = {}
         self._mid_line = False
         self._tools: dict[str, str] = {}
@@ -77,16 +80,33 @@ class Display:
         show = _SHOWN.get(event["type"])
         if show is not None:
             show(self, event["data"])
+        self._say_asides()
 
     def note(self, text: str, style: str = "dim") -> None:
         """Print a message of Vel itself."""
         self._end_line()
         self.notes.print(Text(visible(text), style=style))
 
+    def aside(self, text: str, style: str = "dim") -> None:
+        """Print a message of Vel, but not within the agent's text."""
+        self._asides.append((text, style))
+        self._say_asides()
+
+    def _say_asides(self) -> None:
+        while self._asides and not self._mid_line:
+            self.note(*self._asides.pop(0))
+
+    def typing(self, text: str) -> None:
+        """Show the line that the person types during a task, after the spinner."""
+        self._typed = text
+        if self._status is not None:
+            self._status.update(self._state())
+
     def close(self) -> None:
         """Remove the spinner and end an unfinished line."""
         self._rest()
         self._end_line()
+        self._say_asides()
 
     # The model's words.
 
@@ -251,12 +271,16 @@ class Display:
     def _busy(self, what: str) -> None:
         if not self._live or self._mid_line:
             return
-        text = Text(visible(what), style="dim")
+        self._doing = what
         if self._status is None:
-            self._status = status.Status(text, console=self.notes)
+            self._status = status.Status(self._state(), console=self.notes)
             self._status.start()
         else:
-            self._status.update(text)
+            self._status.update(self._state())
+
+    def _state(self) -> Text:
+        typed = f"  > {self._typed}" if self._typed else ""
+        return Text(visible(self._doing), style="dim").append(visible(typed), style="bold not dim")
 
     def _rest(self) -> None:
         if self._status is not None:

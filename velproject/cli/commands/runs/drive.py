@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ from agents.states import ApprovalStatus, RunStatus
 from sandbox.directories.reopening import open_directory
 from velproject.cli.commands.runs.display import Display
 from velproject.cli.commands.runs.follow import PATIENCE, STOPPED, Keys, Watch, leave_at_once
+from velproject.cli.commands.runs.notice import notify
 from velproject.cli.commands.runs.tree_display import TreeDisplay
 
 with lazy_modules:
@@ -129,6 +131,7 @@ class Driver:
                     return INTERRUPTED
                 adopt = False
             self.worker.submit(run.id)
+            began = time.monotonic()
             try:
                 stopped = self._runner.run(watch.until_pause())
             except DatabaseError as error:
@@ -141,6 +144,9 @@ class Driver:
             finally:
                 self.display.close()
             run.refresh_from_db()
+            if stopped is None and self.interactive:
+                what = run.status if run.has_ended else "waits for a decision"
+                notify(f"{run.thread.title}: {what}", time.monotonic() - began)
             if stopped is not None or run.has_ended:
                 self._say_what_runs_outside(run)
             if stopped is not None:

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from typing import Any, NoReturn, Protocol
 
 from django.db import DatabaseError, connection
@@ -37,11 +37,11 @@ Show = Callable[[dict[str, Any]], None]
 class Keys(Protocol):
     """The keys of a person during a run, in a session at a terminal."""
 
-    def watched(self, pressed: Callable[[], None]) -> AbstractContextManager[None]:
+    def watched(self, pressed: Callable[[], None]) -> AbstractAsyncContextManager[None]:
         """Call `pressed` in the running loop when the person wants to cancel the run."""
 
     def forget(self) -> None:
-        """Drop the keys that wait for the prompt, because a question comes."""
+        """Drop the unfinished line, because a question comes."""
 
 
 class Watch:
@@ -116,9 +116,8 @@ class Watch:
             if self._keys is not None
             else nullcontext()
         )
-        async with handling(codes, lambda number: _wish(wish, codes[number])):
-            with keys:
-                code = await self._until_pause(wish)
+        async with handling(codes, lambda number: _wish(wish, codes[number])), keys:
+            code = await self._until_pause(wish)
         if code is None and wish.done() and wish.exception() is None:
             # The signal came when the run had just ended or paused.
             if self._by is not None:

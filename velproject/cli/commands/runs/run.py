@@ -210,6 +210,8 @@ def run(
         if goes_on or resume is not None:
             thread = resuming.chosen_thread(owner, resume, workspace_path)
             agent = resuming.agent_of(thread, owner, agent_flags(flags, databases))
+            if agent is None:
+                resuming.check_files(thread, sandbox=not flags["no_sandbox"])
         rules = None
         if thread is not None:
             workspace_path = ""  # the session keeps its directory and its rules

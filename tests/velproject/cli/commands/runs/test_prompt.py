@@ -12,38 +12,32 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.velproject.cli.commands.runs.at_prompt import (
+    ECHO,
+    READY,
+    leave,
+    messages,
+    paste,
+    prompted,
+    told,
+)
 from tests.velproject.command import ROOT, Terminal, Vel, say
 from velproject.cli.commands.runs.session.pasted import picture_at
-from velproject.cli.commands.runs.session.prompt import files_below
-
-READY = "\x1b[?2004h"
-"""The prompt turns bracketed paste on."""
-ECHO = ("--provider", "scripted", "--model", "echo")
-
-
-def prompted(vel: Vel, *flags: str) -> Terminal:
-    terminal = Terminal(vel, *(flags or ECHO))
-    terminal.expect(READY)
-    return terminal
-
-
-def messages(vel: Vel) -> list[object]:
-    rows = vel.stored("SELECT content FROM agents_message WHERE role = 'user' ORDER BY id")
-    return [row["content"] for row in rows]
-
-
-def told(text: str) -> str:
-    return f'[{{"type":"text","text":"{text}"}}]'
-
-
-def leave(terminal: Terminal) -> None:
-    terminal.type("\x04")
-    assert terminal.finish() == 0
 
 
 def test_a_backslash_alt_enter_and_a_paste_make_a_message_of_several_lines(vel: Vel) -> None:
     terminal = prompted(vel)
     terminal.type("one\\\rtwo\x1b\rthree\x1b[200~\nfour\x1b[201~\r")
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    leave(terminal)
+    assert messages(vel) == [told("one\\ntwo\\nthree\\nfour")]
+
+
+def test_ctrl_j_and_shift_enter_start_a_new_line(vel: Vel) -> None:
+    """Terminals that know Shift+Enter send the sequence of kitty or that of xterm."""
+    terminal = prompted(vel)
+    terminal.type("one\ntwo\x1b[13;2uthree\x1b[27;2;13~four\r")
     terminal.expect("tokens in")
     terminal.expect(READY)
     leave(terminal)
@@ -87,7 +81,8 @@ def test_a_link_in_the_place_of_the_history_is_not_followed(vel: Vel) -> None:
 
 
 def test_tab_completes_commands_and_names_of_files(vel: Vel) -> None:
-    (vel.data / "weather-of-seattle.txt").touch()
+    (vel.data / "deep" / "er").mkdir(parents=True)
+    (vel.data / "deep" / "er" / "weather-of-seattle.txt").touch()
     terminal = prompted(vel)
     terminal.type("/cos\t")
     terminal.expect("/cos")
@@ -95,27 +90,13 @@ def test_tab_completes_commands_and_names_of_files(vel: Vel) -> None:
     terminal.type("\r")
     terminal.expect("This session")
     terminal.expect(READY)
-    terminal.type("read @weather\t")
-    terminal.expect("@weather")
-    terminal.expect("-of-seattle.txt")
+    terminal.type("read @wthrsea\t")
+    terminal.expect("deep/er/weather-of-seattle.txt")
     terminal.type("\r")
     terminal.expect("tokens in")
     terminal.expect(READY)
     leave(terminal)
-    assert messages(vel) == [told("read @weather-of-seattle.txt")]
-
-
-def test_only_files_below_the_directory_with_visible_names_are_offered(tmp_path: Path) -> None:
-    place = tmp_path / "place"
-    (place / "dir").mkdir(parents=True)
-    (tmp_path / "outside").touch()
-    (place / "up").symlink_to(tmp_path)
-    for name in ("a.txt", "a\x1b[31m", "a\u202eb", "a b"):
-        (place / name).touch()
-    assert files_below(place, "a") == ["a.txt"]
-    assert files_below(place, "d") == ["dir/"]
-    for start in ("../", "up/", "/", "no/", "\0/"):
-        assert files_below(place, start) == []
+    assert messages(vel) == [told("read @deep/er/weather-of-seattle.txt")]
 
 
 def test_ctrl_c_clears_the_line_and_leaves_if_it_comes_twice(vel: Vel) -> None:
@@ -154,10 +135,6 @@ def test_a_simple_terminal_gets_a_plain_prompt(vel: Vel) -> None:
         assert "\x1b[?2004h" not in terminal.shown
         terminal.type("\x04")
         assert terminal.finish() == 0
-
-
-def paste(text: str) -> str:
-    return f"\x1b[200~{text}\x1b[201~"
 
 
 def test_a_long_paste_and_the_path_of_a_picture_become_files_of_the_task(vel: Vel) -> None:

@@ -148,3 +148,20 @@ def test_another_agents_session_refuses_flags_that_would_change_it(vel: Vel) -> 
     done = vel(*ECHO, "--continue", "more")
     assert done.returncode == 2
     assert "has its own settings. Leave out --provider, --model." in done.stderr
+
+
+def test_a_session_without_a_sandbox_names_the_command_that_continues_it(vel: Vel) -> None:
+    assert vel(*ECHO, "--no-sandbox", "first").returncode == 0
+    done = vel(*ECHO, "--continue", "more")
+    assert done.returncode == 2
+    thread = str(vel.value("SELECT id FROM agents_thread"))
+    assert done.stderr.endswith(
+        "The files of that session are in the database, without a sandbox. "
+        f"To continue it: vel --resume {thread} --no-sandbox\n"
+    )
+    assert vel(*ECHO, "--resume", thread, "--no-sandbox", "more").returncode == 0
+    assert vel(*ECHO, "second").returncode == 0
+    done = vel(*ECHO, "--continue", "--no-sandbox", "more")
+    assert done.returncode == 2
+    assert "The files of that session are in a sandbox." in done.stderr
+    assert "--no-sandbox" not in done.stderr

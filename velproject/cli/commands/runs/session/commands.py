@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import cast
 
 from django.db.models import Q
@@ -25,7 +27,7 @@ from agents.services.files.restoring import restore_workspace
 from agents.settings import ContextSettings
 from velproject.cli.commands.runs.option_checks import check_options, unknown_agent
 from velproject.cli.commands.runs.option_values import PROVIDERS
-from velproject.cli.commands.runs.session import screen
+from velproject.cli.commands.runs.session import clipboard, screen, shell
 from velproject.cli.commands.runs.session.resuming import newest_threads
 from velproject.cli.commands.runs.session.state import InteractiveSession
 from velproject.cli.commands.runs.task_flags import AgentOptions
@@ -65,6 +67,7 @@ def _of(code: Callable[[InteractiveSession, str], None]) -> Callable[[Session, s
 def _help(session: InteractiveSession, rest: str) -> None:
     rows = [(f"{each.name} {each.usage}".strip(), each.help) for each in all_commands().values()]
     rows.append(("//TEXT", "Send a task that begins with a slash."))
+    rows.append(("!COMMAND", "Run your own command, outside the sandbox. Type the `!`."))
     width = max(len(head) for head, _ in rows)
     session.say("\n".join(f"{head:<{width}}  {text}" for head, text in rows))
 
@@ -229,6 +232,43 @@ def _undo(session: InteractiveSession, rest: str) -> None:
         session.say(f"{len(done.failed)} files could not be restored.", "red")
 
 
+def _paste(session: InteractiveSession, rest: str) -> None:
+    if session.prompt is None:
+        raise CliError(f"/paste needs a terminal that can edit lines. {clipboard.UPLOAD}")
+    session.prompt.start = f"{session.prompt.picture()} "
+
+
+def _attach(session: InteractiveSession, rest: str) -> None:
+    if session.prompt is None or session.ran is None:
+        raise CliError("There is no command yet. Run one: !COMMAND")
+    session.prompt.start = session.prompt.pastes.insert_text(session.ran.as_text())
+
+
+def run_own(session: InteractiveSession, command: str) -> int:
+    """Run a command of the person's shell, where the agent works or in the current directory."""
+    if "\n" in command:
+        raise CliError(
+            "Expected one line after the `!`. A task that starts with `!` needs a space."
+        )
+    if not command.strip():
+        raise CliError("Expected a command after the `!`, such as !git status")
+    directory = session.own_directory
+    session.say(f"In {directory or Path.cwd()}, outside the sandbox")
+    if directory is None:
+        session.say("The agent works in another directory, so it does not see changes there.")
+    session.ran = ran = shell.run(command, directory or Path.cwd(), _write)
+    if ran.code:
+        session.say(f"Exit code {ran.code}", "yellow")
+    if ran.output:
+        session.say("/attach adds the output to your next task.")
+    return OK
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
 def last_run(session: InteractiveSession, thread: str) -> Run:
     """Return the newest run of the thread. Raises `CliError` if it has none."""
     runs = runs_for(session.owner).filter(thread=thread, parent=None).exclude(JOINED)
@@ -249,5 +289,7 @@ OWN = (
     SlashCommand("/cost", "", "Show tokens and cost of the session.", _of(_cost)),
     SlashCommand("/tools", "", "List the tools of the agent.", _of(_tools)),
     SlashCommand("/output", "[NUMBER]", "Show the whole output of a tool call.", _of(_output)),
+    SlashCommand("/paste", "", "Attach the picture of the clipboard, as Ctrl-V does.", _of(_paste)),
+    SlashCommand("/attach", "", "Add the output of the last !COMMAND to the line.", _of(_attach)),
     SlashCommand("/undo", "", "Restore the files from before the last task.", _of(_undo)),
 )

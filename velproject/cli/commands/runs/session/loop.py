@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agents.doors.cli.boot import again
 from agents.doors.cli.errors import FAILED, HUNG_UP, INTERRUPTED, OK, TERMINATED, WAITING, CliError
 from agents.doors.cli.prompting import interruptible
+from agents.doors.cli.terminal import one_line
 from agents.kernel.lazy_modules import lazy_modules
 from agents.models import Run
 from agents.services.errors import ServiceError
@@ -24,17 +25,18 @@ from velproject.cli.commands.runs.session.state import InteractiveSession
 
 if TYPE_CHECKING:
     from velproject.cli.commands.runs.session.prompt import Prompt
+    from velproject.cli.commands.runs.session.task_keys import TaskKeys
 
 with lazy_modules:
     from velproject.cli.commands.runs.session import (
-        escape,
         pasted,
         prompt,  # 0.1 s, which only terminals need
         screen,
+        task_keys,
     )
 
 GREETING = "Type a task for the agent. `exit` ends the session, `clear` starts a new one."
-KEYS = "Esc cancels a task while it runs. /help lists the commands."
+KEYS = "Esc cancels a task while it runs. ! runs your own command. /help lists the commands."
 NEXT_STEPS = (
     "Type `resume` to decide, `cancel` to cancel the run, or `clear` to start a new session."
 )
@@ -57,6 +59,7 @@ class _Loop:
         self._driver = conversation.driver
         self._state = InteractiveSession(conversation)
         self._prompt: Prompt | None = None
+        self._keys: TaskKeys | None = None
 
     def hold(self) -> int:
         """Read lines until `exit` or the end of input. Return the exit code of the last task."""
@@ -66,16 +69,28 @@ class _Loop:
             driver.display.note(GREETING)
             if self._prompt is not None:
                 driver.display.note(KEYS)
+        try:
+            return self._hold()
+        finally:
+            conversation.drop_queued()
+
+    def _hold(self) -> int:
+        driver, conversation = self._driver, self._conversation
         last = OK
         while not self._state.has_ended and (line := self._read()) is not None:
             if (text := line.strip()) == "":
+                continue
+            if line.startswith("!") and driver.interactive:
+                self._explained(self._run_own, line[1:])
                 continue
             last = self._take(text, last)
             if last in (HUNG_UP, TERMINATED):
                 break
             if last == WAITING and not driver.interactive:
                 break
-            if conversation.waiting is not None and not self._state.has_ended:
+            if conversation.waiting is None:
+                conversation.drop_queued()
+            elif not self._state.has_ended:
                 driver.display.note(NEXT_STEPS, "yellow")
         return last
 
@@ -86,15 +101,16 @@ class _Loop:
 
             return
         self._driver.display = screen.SessionDisplay()
-        directory = self._conversation.request.workspace_path
-        self._prompt = prompt.Prompt(
+        self._prompt = self._state.prompt = prompt.Prompt(
             history=DataSettings.now().DATA_DIR / f"terminal-history-{os.geteuid()}",
-            directory=Path(directory) if directory else Path.cwd(),
+            directory=lambda: self._state.own_directory or Path.cwd(),
             commands={each.name: each.help for each in commands.all_commands().values()},
             status=lambda: commands.status(self._state),
             warn=lambda text: self._driver.display.note(text, "yellow"),
         )
-        self._driver.keys = escape.EscapeKey(self._prompt.input)
+        self._driver.keys = self._keys = task_keys.TaskKeys(
+            self._conversation, lambda: self._driver.display
+        )
 
     def _take(self, text: str, last: int) -> int:
         """Carry out one line. Return the exit code of the last task."""
@@ -115,6 +131,15 @@ class _Loop:
                 return self._explained(self._say, text)
         return last
 
+    def _run_own(self, command: str) -> int:
+        """Run a command of the person's shell. Return the exit code."""
+        if self._prompt is None:
+            raise CliError(
+                "Commands of your shell need a terminal that can edit lines. "
+                "A task that starts with `!` needs a space in front."
+            )
+        return commands.run_own(self._state, command)
+
     def _say(self, text: str) -> int:
         """Run a task, with the pasted files whose marks are in its text. Return the exit code."""
         if self._prompt is None:
@@ -131,13 +156,13 @@ class _Loop:
         if run.has_ended:  # another person has decided the request, or cancelled the run
             self._conversation.waiting = None
             self._driver.display.note(f"The run is {run.status}: {again(f'runs show {run.id}')}")
-            return OK
+            return self._conversation.drive_queued(OK)
         if step == "resume":
             return self._conversation.drive(run, is_known=True)
         cancel_run(run.id, by=self._driver.owner.username, reason=STOPPED)
         self._conversation.waiting = None
         self._driver.display.note("Cancelled", "yellow")
-        return INTERRUPTED
+        return self._conversation.drive_queued(INTERRUPTED)
 
     def _explained(self, step: Callable[..., int], *arguments: Any) -> int:
         """Run a step and print its error. After an error, an interactive session continues."""
@@ -150,7 +175,12 @@ class _Loop:
             return FAILED
 
     def _read(self) -> str | None:
-        if self._prompt is not None:
+        if self._prompt is not None and self._keys is not None:
+            if self._keys.held:
+                line = self._keys.held.pop(0)
+                self._driver.display.note(f"> {one_line(line)}", "bold")
+                return line
+            self._prompt.start = self._prompt.start or self._keys.take_line()
             return self._prompt.read()
         try:
             with interruptible():

@@ -1,4 +1,4 @@
-"""Long texts and paths of pictures that a person pastes at the prompt: files of the next task.
+"""Long texts and pictures that a person pastes at the prompt: files of the next task.
 
 The line shows a mark such as `[pasted-3f2a-1.txt, 200 lines]`. Without its mark, a file is not
 sent.
@@ -27,10 +27,12 @@ _MOST_PATH = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Pasted:
-    """A text, or the path of a picture, and its mark in the line."""
+    """A text, a picture or its path, and its mark in the line."""
 
     mark: str
-    content: str | Path
+    content: str | bytes | Path
+    name: str = ""
+    """The name of the file, unless `content` is a path."""
 
 
 class Pastes:
@@ -44,16 +46,30 @@ class Pastes:
         """Return what the line gets for a pasted text: the text, or the mark of a file."""
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         picture = picture_at(text)
-        if picture is None and not _is_long(text):
-            return text
+        if picture is None:
+            return self.insert_text(text)
         self._count += 1
-        if picture is not None:
-            mark = f"[picture {self._count}: {one_line(picture.name)}]"
-            self._known.append(Pasted(mark, picture))
-            return mark
-        name = f"pasted-{token_hex(2)}-{self._count}.txt"
+        return self._add(f"[picture {self._count}: {one_line(picture.name)}]", picture)
+
+    def insert_text(self, text: str) -> str:
+        """Return what the line gets for a text that is no path: the text, or the mark of a file."""
+        if not _is_long(text):
+            return text
+        name = self._new_name("pasted", ".txt")
         mark = f"[{name}, {len(text.splitlines())} lines]"
-        self._known.append(Pasted(mark, text[:MOST_CHARACTERS]))
+        return self._add(mark, text[:MOST_CHARACTERS], name)
+
+    def insert_picture(self, suffix: str, data: bytes) -> str:
+        """Return the mark of a picture from the clipboard."""
+        name = self._new_name("clipboard", suffix)
+        return self._add(f"[picture {self._count}: {name}]", data, name)
+
+    def _new_name(self, kind: str, suffix: str) -> str:
+        self._count += 1
+        return f"{kind}-{token_hex(2)}-{self._count}{suffix}"
+
+    def _add(self, mark: str, content: str | bytes | Path, name: str = "") -> str:
+        self._known.append(Pasted(mark, content, name))
         return mark
 
     def found(self, line: str) -> list[Pasted]:
@@ -67,15 +83,18 @@ class Pastes:
 
 @contextmanager
 def files(pastes: Sequence[Pasted]) -> Iterator[list[Path]]:
-    """Yield the paths of the contents. Texts are in a private directory until the block ends."""
+    """Yield the paths of the contents. Others are in a private directory until the block ends."""
     with tempfile.TemporaryDirectory(prefix="vel-pasted-") as directory:
         paths = []
         for each in pastes:
-            path = each.content
-            if isinstance(path, str):
-                path = Path(directory) / each.mark[1:].partition(",")[0]
+            content, path = each.content, Path(directory) / each.name
+            if isinstance(content, str):
                 # An upload with control characters is refused, because it is no text.
-                path.write_text(visible(str(each.content)), encoding="utf-8")
+                path.write_text(visible(content), encoding="utf-8")
+            elif isinstance(content, bytes):
+                path.write_bytes(content)
+            else:
+                path = content
             paths.append(path)
         yield paths
 

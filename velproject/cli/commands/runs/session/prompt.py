@@ -7,36 +7,38 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.base import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from agents.doors.cli.errors import Signalled
-from agents.doors.cli.terminal import one_line, visible
+from agents.doors.cli.errors import CliError, Signalled
+from agents.doors.cli.terminal import visible
+from velproject.cli.commands.runs.session import clipboard
+from velproject.cli.commands.runs.session.completion import PromptCompleter
 from velproject.cli.commands.runs.session.pasted import Pastes
 
-MOST_FILES = 1000
-"""The most entries of a directory that completion looks at."""
 MOST_HISTORY = 1_000_000
 """The size in bytes above which the file with earlier lines is shortened."""
 KEPT_HISTORY = 500_000
 AGAIN = "Press Ctrl-C again to leave."
+SHIFT_ENTER = ("\x1b[13;2u", "\x1b[27;2;13~")
+"""Sequences for Shift+Enter, of terminals that distinguish it from Enter. It is then Alt+Enter."""
+ANSI_SEQUENCES.update(dict.fromkeys(SHIFT_ENTER, (Keys.Escape, Keys.ControlM)))
 
 
 class Prompt:
@@ -44,7 +46,7 @@ class Prompt:
 
     Args:
         history: The file with earlier lines. It is created for its owner only.
-        directory: The directory whose files complete a name after `@`.
+        directory: Returns the directory whose files complete a path after `@`, before each line.
         commands: The slash commands, each with its help.
         status: Returns the text of the status line, before each line.
         warn: Prints a warning, if the history cannot be stored or the editor fails.
@@ -54,17 +56,25 @@ class Prompt:
         self,
         *,
         history: Path,
-        directory: Path,
+        directory: Callable[[], Path],
         commands: Mapping[str, str],
         status: Callable[[], str],
         warn: Callable[[str], None],
     ) -> None:
         self._status = status
         self._warn = warn
+        self._directory = directory
         self._shown_status = ""
+        self._shown_directory = Path()
+        self._hint = ""
+        """Shown instead of the status until the line changes."""
         self._leaves = False
+        self._is_early = False
+        """The keys were pressed before the prompt appeared."""
         self._is_in_editor = False
         self.pastes = Pastes()
+        self.start = ""
+        """The start of the next line, for the person to complete."""
         output = create_output(stdout=sys.stdout)
         if isinstance(output, Vt100_Output):
             # Some terminals do not report the position of the cursor.
@@ -73,8 +83,9 @@ class Prompt:
             multiline=True,
             prompt_continuation="  ",
             history=_stored_history(history, warn),
-            completer=_Completer(directory, commands),
+            completer=PromptCompleter(lambda: self._shown_directory, commands),
             complete_while_typing=False,
+            complete_in_thread=True,
             key_bindings=self._keys(),
             output=output,
         )
@@ -89,6 +100,7 @@ class Prompt:
         """Return the next input, also of several lines, or None at the end. Raises `Signalled`."""
         self._stay()
         self._shown_status = visible(self._status())
+        self._shown_directory = self._directory()
         try:
             return asyncio.run(self._read())
         except (EOFError, KeyboardInterrupt):
@@ -105,7 +117,14 @@ class Prompt:
             loop.add_signal_handler(number, self._end, number)
         try:
             print()
-            return await self._session.prompt_async(self._message, handle_sigint=False)
+            start, self.start = self.start, ""
+            self._is_early = True
+            return await self._session.prompt_async(
+                self._message,
+                handle_sigint=False,
+                default=start,
+                pre_run=lambda: loop.call_soon(self._start_typing),
+            )
         finally:
             for number in numbers:
                 loop.remove_signal_handler(number)
@@ -120,11 +139,27 @@ class Prompt:
 
     def _message(self) -> StyleAndTextTuples:
         # A toolbar at the bottom needs the position of the cursor.
-        line = AGAIN if self._leaves else self._shown_status
+        line = AGAIN if self._leaves else self._hint or self._shown_status
         return [("fg:ansibrightblack", line), ("", "\n> ")]
 
     def _stay(self) -> None:
         self._leaves = False
+        self._hint = ""
+
+    def _start_typing(self) -> None:
+        self._is_early = False
+
+    def picture(self) -> str:
+        """Return the mark of the picture in the clipboard. Raises `CliError`."""
+        return self.pastes.insert_picture(*clipboard.picture())
+
+    async def _paste_picture(self, buffer: Buffer) -> None:
+        """Insert the mark of the picture in the clipboard, or show the problem."""
+        try:
+            buffer.insert_text(await asyncio.to_thread(self.picture))
+        except CliError as error:
+            self._hint = error.message
+            self._session.app.invalidate()
 
     async def _edit(self, buffer: Buffer) -> None:
         """Let the person edit the line in $VISUAL or $EDITOR. Without saving, the line stays."""
@@ -134,7 +169,7 @@ class Prompt:
         finally:
             self._is_in_editor = False
         if text is not None:
-            buffer.document = Document(text)
+            buffer.document = Document(text if buffer.text.startswith("!") else no_command(text))
 
     def _edited(self, text: str) -> str | None:
         """Return the text after the editor. None: it was not saved, or the editor failed."""
@@ -150,7 +185,6 @@ class Prompt:
         at_prompt = has_focus(DEFAULT_BUFFER)
 
         @keys.add("enter", filter=at_prompt)
-        @keys.add("c-j", filter=at_prompt)
         def _(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
             if buffer.complete_state is not None and buffer.complete_state.current_completion:
@@ -161,13 +195,27 @@ class Prompt:
             else:
                 buffer.validate_and_handle()
 
+        @keys.add("c-j", filter=at_prompt)
         @keys.add("escape", "enter", filter=at_prompt)
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
 
         @keys.add(Keys.BracketedPaste, filter=at_prompt)
         def _(event: KeyPressEvent) -> None:
-            event.current_buffer.insert_text(self.pastes.insert(event.data))
+            buffer, text = event.current_buffer, self.pastes.insert(event.data)
+            buffer.insert_text(no_command(text) if buffer.cursor_position == 0 else text)
+
+        @keys.add("!", filter=at_prompt)
+        def _(event: KeyPressEvent) -> None:
+            # Without bracketed paste, a pasted text looks like keys that arrive together.
+            buffer = event.current_buffer
+            is_typed = not (self._is_early or event.key_processor.input_queue)
+            text = "!" * event.arg
+            buffer.insert_text(text if is_typed or buffer.cursor_position else no_command(text))
+
+        @keys.add("c-v", filter=at_prompt)
+        async def _(event: KeyPressEvent) -> None:
+            await self._paste_picture(event.current_buffer)
 
         @keys.add("c-x", "c-e", filter=at_prompt)
         async def _(event: KeyPressEvent) -> None:
@@ -188,6 +236,11 @@ class Prompt:
                 self._leaves = True
 
         return keys
+
+
+def no_command(text: str) -> str:
+    """Return a text that the person has not typed, so that it runs no command of the shell."""
+    return f" {text}" if text.startswith("!") else text
 
 
 def _stored_history(path: Path, warn: Callable[[str], None]) -> History:
@@ -220,45 +273,3 @@ def _shorten(path: Path, opened: int) -> None:
     except OSError:
         Path(name).unlink()
         raise
-
-
-class _Completer(Completer):
-    """Completes slash commands, and names of files after `@`."""
-
-    def __init__(self, directory: Path, commands: Mapping[str, str]) -> None:
-        self._directory = directory
-        self._commands = commands
-
-    def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
-        before = document.text_before_cursor
-        word = before.rpartition("\n")[2].rpartition(" ")[2]
-        if before == word and word.startswith("/"):
-            for name, text in self._commands.items():
-                if name.startswith(word):
-                    yield Completion(name, -len(word), display_meta=text)
-        elif word.startswith("@"):
-            for path in files_below(self._directory, word[1:]):
-                yield Completion(f"@{path}", -len(word))
-
-
-def files_below(directory: Path, start: str) -> list[str]:
-    """Return the relative paths that start with `start`, directories with a slash at the end.
-
-    Names with spaces or hidden characters, and paths outside `directory`, are not offered.
-    """
-    if start.startswith("/"):
-        return []
-    folder, slash, name = start.rpartition("/")
-    place = directory / folder
-    try:
-        if not place.resolve().is_relative_to(directory.resolve()):
-            return []
-        with os.scandir(place) as entries:
-            found = [
-                f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}"
-                for entry in islice(entries, MOST_FILES)
-                if entry.name.startswith(name) and one_line(entry.name, 1000) == entry.name
-            ]
-    except (OSError, ValueError):  # no such directory, or a NUL in the path
-        return []
-    return sorted(path for path in found if " " not in path)

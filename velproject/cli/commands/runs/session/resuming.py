@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import Max, QuerySet
 from django.db.models.functions import Coalesce
 
+from agents.doors.cli.boot import again
 from agents.doors.cli.console import new_console
 from agents.doors.cli.errors import CliError
 from agents.doors.cli.find import by_id
@@ -18,6 +19,8 @@ from agents.doors.cli.terminal import one_line
 from agents.kernel.lazy_modules import lazy_modules
 from agents.models import Thread
 from agents.selectors.visible import runs_for, threads_for
+from agents.services.errors import Conflict
+from agents.services.runs.session_files import check_sandbox
 from velproject.cli.commands.runs.session.capable import is_capable
 from velproject.cli.commands.runs.task_flags import agent_slug
 
@@ -80,6 +83,18 @@ def agent_of(thread: Thread, owner: User, flags: list[str]) -> str | None:
             f"Leave out {', '.join(flags)}."
         )
     return slug
+
+
+def check_files(thread: Thread, *, sandbox: bool) -> None:
+    """Raise `CliError` if the agent of the command line does not see the files of the session."""
+    try:
+        check_sandbox(thread, sandbox)
+    except Conflict:
+        command = again(f"--resume {thread.pk}" + " --no-sandbox" * sandbox)
+        where = "in the database, without a sandbox" if sandbox else "in a sandbox"
+        raise CliError(
+            f"The files of that session are {where}. To continue it: {command}"
+        ) from None
 
 
 def _with_id(owner: User, wanted: str) -> Thread:

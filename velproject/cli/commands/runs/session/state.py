@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from agents.doors.cli.errors import CliError
 from agents.doors.cli.slash_commands import Session
@@ -11,7 +12,12 @@ from agents.models import Thread
 from agents.selectors.visible import threads_for
 from agents.services.errors import NotFound
 from velproject.cli.commands.runs.conversation import Conversation
+from velproject.cli.commands.runs.session import resuming
 from velproject.cli.commands.runs.task_flags import agent_slug
+
+if TYPE_CHECKING:
+    from velproject.cli.commands.runs.session.prompt import Prompt
+    from velproject.cli.commands.runs.session.shell import Ran
 
 
 class InteractiveSession(Session):
@@ -24,6 +30,10 @@ class InteractiveSession(Session):
         self._own_options = conversation.options
         """The options of the command line, or None if it named an agent."""
         self.has_ended = False
+        self.prompt: Prompt | None = None
+        """The prompt, in a terminal that can edit lines."""
+        self.ran: Ran | None = None
+        """The last command of the person's shell."""
 
     @property
     def agent(self) -> str:
@@ -36,6 +46,15 @@ class InteractiveSession(Session):
             return request.thread
         found = threads_for(self.owner).filter(key=request.key).values_list("pk", flat=True)
         return found.first()
+
+    @property
+    def own_directory(self) -> Path | None:
+        """The directory of --workspace in which the agent works, or None."""
+        thread = self.thread
+        path = self.conversation.request.workspace_path
+        if thread is not None:
+            path = threads_for(self.owner).values_list("workspace_path", flat=True).get(pk=thread)
+        return Path(path) if path else None
 
     def say(self, text: str, style: str = "") -> None:
         self.driver.display.note(text, style)
@@ -53,6 +72,8 @@ class InteractiveSession(Session):
                 "That session uses the flags of the command line. "
                 "Start `vel` without --agent to continue it."
             )
+        if is_own and self._own_options is not None:
+            resuming.check_files(row, sandbox=not self._own_options["no_sandbox"])
         conversation.options = self._own_options if is_own else None
         conversation.request = self._fresh(agent=slug, thread=row.pk)
         conversation.waiting = None

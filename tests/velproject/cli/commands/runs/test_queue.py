@@ -1,0 +1,86 @@
+"""Lines that a person types during a task."""
+
+from __future__ import annotations
+
+from tests.velproject.cli.commands.runs.at_prompt import (
+    READY,
+    leave,
+    messages,
+    paste,
+    prompted,
+    told,
+)
+from tests.velproject.command import Vel, say
+
+
+def test_lines_during_a_task_are_the_next_tasks_of_the_session(vel: Vel) -> None:
+    terminal = prompted(vel, *vel.script(say("Done.", delay=2)))
+    terminal.type("first\r")
+    terminal.expect("thinking")
+    terminal.type("second" + paste("!line\n/cost\n") + "\r")
+    terminal.expect("Next task: second")
+    assert vel.runs()[0]["status"] == "pending"
+    terminal.type("third\r")
+    terminal.expect("Next task: third")
+    terminal.expect("tokens in")
+    terminal.expect("> second")
+    terminal.expect("tokens in")
+    terminal.expect("> third")
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    leave(terminal)
+    assert messages(vel) == [told("first"), told("second!line\\n/cost"), told("third")]
+    assert {row["status"] for row in vel.runs()} == {"completed"}
+    assert vel.count("agents_thread") == 1
+
+
+def test_up_takes_the_last_line_back_and_a_command_waits_for_the_prompt(vel: Vel) -> None:
+    terminal = prompted(vel, *vel.script(say("Done.", delay=2)))
+    terminal.type("first\r")
+    terminal.expect("thinking")
+    terminal.type("sceond\r")
+    terminal.expect("Next task: sceond")
+    terminal.type("\x1b[A")
+    terminal.expect("Taken back: sceond")
+    terminal.type("\x15/cost\r")
+    terminal.expect("After this task: /cost")
+    terminal.type("rest")
+    terminal.expect("This session:")
+    terminal.expect(READY)
+    terminal.expect("rest")
+    terminal.type("\x15")
+    leave(terminal)
+    assert [row["status"] for row in vel.runs()] == ["cancelled", "completed"]
+
+
+def test_esc_cancels_only_the_task_at_work(vel: Vel) -> None:
+    terminal = prompted(vel, *vel.script(say("Late", delay=4)))
+    terminal.type("first\r")
+    terminal.expect("thinking")
+    terminal.type("second\r")
+    terminal.expect("Next task: second")
+    terminal.type("\x1b")
+    terminal.expect("Cancelled")
+    terminal.expect("> second")
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    leave(terminal)
+    assert [row["status"] for row in vel.runs()] == ["completed", "cancelled"]
+
+
+def test_the_end_of_the_session_cancels_the_queued_tasks(vel: Vel) -> None:
+    """A run that waits for another person keeps them in the queue."""
+    call = ("write_file", {"path": "a.txt", "content": "a"})
+    terminal = prompted(vel, *vel.script(say("", call, delay=2)), "--approve", "write_file")
+    terminal.type("first\r")
+    terminal.expect("thinking")
+    terminal.type("second\r")
+    terminal.expect("Next task: second")
+    terminal.expect("Run it?")
+    terminal.type("\x04")
+    terminal.expect("Type `resume` to decide")
+    terminal.expect(READY)
+    terminal.type("\x04")
+    terminal.expect("Not started: second")
+    terminal.finish()
+    assert [row["status"] for row in vel.runs()] == ["cancelled", "waiting"]
