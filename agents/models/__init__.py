@@ -19,7 +19,7 @@ from agents.models.files.upload import MessageImage, Upload, UploadContent
 from agents.models.machine import Machine
 from agents.models.message import Message, MessageRole
 from agents.models.run import (
-    JOINED,
+    NEVER_STARTED,
     POOL,
     RESTORED,
     EndedRun,
@@ -36,7 +36,7 @@ from agents.models.trigger import ThreadPolicy, Trigger, forget_trigger
 from agents.models.usage_total import QUARTER_SECONDS, UsageTotal
 
 __all__ = [
-    "JOINED",
+    "NEVER_STARTED",
     "POOL",
     "QUARTER_SECONDS",
     "RESTORED",

@@ -18,8 +18,8 @@ from agents.models.json_text import JSONTextField
 from agents.models.thread import Thread
 from agents.states import ACTIVE_RUNS, ENDED_RUNS, RunStatus, WaitReason
 
-JOINED = Q(status=RunStatus.CANCELLED, message_refused=True)
-"""Runs that never started, because their message has become part of the run before them."""
+NEVER_STARTED = Q(status=RunStatus.CANCELLED, message_refused=True)
+"""Runs that never started: a person removed their message, or it joined the run before them."""
 POOL = "pool"
 """`Run.executor` of runs that any worker can claim."""
 RESTORED = "restored"

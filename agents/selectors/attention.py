@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from agents.models import JOINED, ApprovalRequest, Run
+from agents.models import NEVER_STARTED, ApprovalRequest, Run
 from agents.selectors.queue import QueueFilter, pending_for, queue_of
 from agents.selectors.visible import Person, runs_for
 from agents.states import ACTIVE_RUNS, RunStatus
@@ -49,7 +49,7 @@ def own_runs(person: Person) -> QuerySet[Run]:
     return (
         runs_for(person)
         .filter(owner=person.pk, parent=None)
-        .exclude(JOINED)
+        .exclude(NEVER_STARTED)
         .select_related("thread__agent")
         .order_by("-created_at", "-pk")
     )
@@ -71,4 +71,4 @@ def _failed(runs: QuerySet[Run]) -> QuerySet[Run]:
     )
     since = timezone.now() - timedelta(days=FAILED_DAYS)
     failed = runs.filter(status=RunStatus.FAILED, ended_at__gte=since)
-    return failed.exclude(Exists(later.exclude(JOINED)))
+    return failed.exclude(Exists(later.exclude(NEVER_STARTED)))

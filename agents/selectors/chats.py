@@ -15,7 +15,7 @@ from agents.events.projections.ui_message import Chunk
 from agents.events.projections.ui_stream import UiStream
 from agents.events.read import EVENTS_AT_ONCE, stored_events
 from agents.events.stored import StoredEvent
-from agents.models import JOINED, Agent, Message, MessageRole, Run, RunEvent, Thread
+from agents.models import NEVER_STARTED, Agent, Message, MessageRole, Run, RunEvent, Thread
 from agents.selectors.visible import Person, agent_named, threads_for
 from agents.states import ACTIVE_RUNS, RunStatus
 
@@ -44,7 +44,7 @@ def active_run(thread: Thread) -> Run | None:
 
 def newest_runs(thread: Thread, *, before: int | None, limit: int) -> list[Run]:
     """Return up to `limit` runs with a number below `before`, latest first."""
-    runs = Run.objects.filter(thread=thread, parent=None).exclude(JOINED)
+    runs = Run.objects.filter(thread=thread, parent=None).exclude(NEVER_STARTED)
     if before is not None:
         runs = runs.filter(number__lt=before)
     return list(runs.order_by("-number")[:limit])

@@ -21,7 +21,7 @@ from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import visible
 from agents.ids import new_id
 from agents.kernel.triggers import trigger_kinds
-from agents.models import JOINED, ApprovalRequest, Message, MessageRole, Run
+from agents.models import NEVER_STARTED, ApprovalRequest, Message, MessageRole, Run
 from agents.review.call import readable_tools
 from agents.selectors.disk_space import waiting_for_space
 from agents.selectors.family import descendants_of
@@ -239,7 +239,9 @@ def _message_text(run: Run) -> str:
 
 def _thread(person: Person, run: Run) -> list[dict[str, Any]]:
     """Return the runs of the conversation, oldest first."""
-    latest = watchable_runs_for(person).filter(thread=run.thread_id, parent=None).exclude(JOINED)
+    latest = (
+        watchable_runs_for(person).filter(thread=run.thread_id, parent=None).exclude(NEVER_STARTED)
+    )
     runs = list(latest.order_by("-number")[:THREAD_RUNS])
     asked = Message.objects.filter(run__in=runs, turn=0, role=MessageRole.USER)
     # A message may have a megabyte: keep only the start.

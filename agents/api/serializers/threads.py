@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from agents.doors.rest.list_queries import CreatedQuery, ordering
 from agents.doors.rest.serializers import AgentField, StrictSerializer, Text
-from agents.models import JOINED, Run, Thread
+from agents.models import NEVER_STARTED, Run, Thread
 from agents.services.threads import MAX_TITLE
 from agents.states import RunStatus
 
@@ -32,7 +32,7 @@ class ThreadBody(StrictSerializer):
 def with_thread_columns(threads: QuerySet[Thread]) -> QuerySet[Thread]:
     """Annotate the columns of `ThreadShape`, in one query."""
     runs = Run.objects.filter(thread=OuterRef("pk"), parent=None, is_copy=False)
-    last = runs.exclude(JOINED).order_by("-number")
+    last = runs.exclude(NEVER_STARTED).order_by("-number")
     return threads.annotate(
         agent_slug=F("agent__slug"),
         last_run=Subquery(last.values("pk")[:1]),

@@ -6,7 +6,7 @@ It has the rows of the thread's transcript, those of its subagents, and the deci
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby, islice
@@ -40,7 +40,7 @@ class Turn:
     """A person's message (turn 0), or a reply of the model with its calls and later notes."""
 
     place: Place
-    messages: list[Message]
+    messages: Sequence[Message]
     calls: list[ToolCall] = field(default_factory=list)
     decisions: dict[int, list[ApprovalRequest]] = field(default_factory=dict)
     """The requests for approval of each call, by the key of the call."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.db.models.functions import Substr
 
 from agents.events.read import ROWS_AT_ONCE
 from agents.hidden_text import cut_text
-from agents.models import JOINED, Message, MessageRole, Run, Upload
+from agents.models import NEVER_STARTED, Message, MessageRole, Run, Upload
 from agents.models.message import PERSON
 from agents.review.json_text import text_of
 from agents.selectors.visible import Person, runs_for, watchable_runs_for
@@ -100,10 +101,10 @@ def later_runs(person: Person, run: Run) -> list[Run]:
 
 def _of_conversation(person: Person, run: Run) -> QuerySet[Run]:
     runs = watchable_runs_for(person).filter(thread=run.thread_id, parent=None)
-    return runs.exclude(JOINED)
+    return runs.exclude(NEVER_STARTED)
 
 
-def _with_texts(person: Person, runs: list[Run]) -> list[EarlierMessage]:
+def _with_texts(person: Person, runs: Sequence[Run]) -> list[EarlierMessage]:
     if not runs:
         return []
     ids = [run.pk for run in runs]

@@ -7,14 +7,14 @@ from agents.doors.cli.slash_commands import Session, SlashCommand
 from agents.doors.cli.terminal import one_line
 from agents.features.forks.actions import ForkRequest, complete_fork, prepared_fork
 from agents.features.forks.files import NOW
-from agents.models import JOINED
+from agents.models import NEVER_STARTED
 from agents.selectors.visible import runs_for
 
 
 def fork(session: Session, rest: str) -> None:
     """Continue in a copy of the session, with its files. Raises `CliError` before its first run."""
     runs = runs_for(session.owner).filter(owner=session.owner, parent=None, thread=session.thread)
-    runs = runs.exclude(JOINED).select_related("thread", "agent_version")
+    runs = runs.exclude(NEVER_STARTED).select_related("thread", "agent_version")
     run = runs.order_by("-number").first()
     if run is None:
         raise CliError("This session has no task yet.")

@@ -71,7 +71,7 @@ class SteeringMiddleware(Middleware):
         if run.turn == 0:
             return None  # the message joins after the first reply, or starts its own run
         found = await run.in_database(messages_to_join, run.row, request.until)
-        joining = []
+        joining: list[str] = []
         for waiting, text in found:
             if not await run.accepts_message(text):
                 if not joining:

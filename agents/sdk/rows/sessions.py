@@ -18,7 +18,7 @@ from agents.kernel.lazy_modules import lazy_modules
 from agents.kernel.proposals import proposal_kind
 from agents.middleware import decisions
 from agents.middleware.inputs import with_changes
-from agents.models import JOINED, ApprovalRequest, Run, Thread, ToolCall
+from agents.models import NEVER_STARTED, ApprovalRequest, Run, Thread, ToolCall
 from agents.sdk.errors import SetupError
 from agents.sdk.rows.definition import Definition
 from agents.sdk.rows.state import Family, give, thread_of
@@ -129,7 +129,7 @@ def last_run(definition: Definition, owner: Any, session_id: str) -> Run:
     """
     runs = Run.objects.filter(thread__owner=owner, thread__key=session_id, parent=None)
     runs = runs.select_related("thread__agent", "agent_version").order_by("-number")
-    run = runs.filter(status__in=ACTIVE_RUNS).first() or runs.exclude(JOINED).first()
+    run = runs.filter(status__in=ACTIVE_RUNS).first() or runs.exclude(NEVER_STARTED).first()
     if run is None:
         raise NotFound(f"There is no session {session_id!r} of {owner.get_username()}.")
     if run.thread.agent.slug != definition.slug(owner):

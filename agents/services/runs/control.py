@@ -13,7 +13,7 @@ from django.utils import timezone
 from agents.events.append import append_events
 from agents.events.catalogue.runs import RunCancelled, RunResumed
 from agents.kernel import row_hooks
-from agents.models import JOINED, POOL, Run, RunClock, Thread, ToolCall
+from agents.models import NEVER_STARTED, POOL, Run, RunClock, Thread, ToolCall
 from agents.models.database_clock import DatabaseNow
 from agents.services.audit import record
 from agents.services.disk_reserve import require_room
@@ -134,10 +134,11 @@ def locked_descendants(run: Run) -> list[Run]:
 def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> None:
     """Close a run's open calls and approvals, and end it as cancelled.
 
-    The caller has locked the run and its parent. With `wake`, the parent continues if it waited for
-    this run.
+    No model receives the message of a run that still waited for its thread. The caller has locked
+    the run and its parent. With `wake`, the parent continues if it waited for this run.
     """
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.CANCELLED)
+    run.message_refused = run.message_refused or run.status == RunStatus.PENDING
     row_hooks.stop_waiting(run)
     clock = RunClock.objects.select_for_update(no_key=True).get(run=run)
     row_hooks.released(run.pk, clock)
@@ -146,7 +147,7 @@ def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> 
     run.wait_reason = WaitReason.NONE
     run.wake_at = None
     run.ended_at = timezone.now()
-    run.save(update_fields=["status", "wait_reason", "wake_at", "ended_at"])
+    run.save(update_fields=["status", "wait_reason", "wake_at", "ended_at", "message_refused"])
     # A lost driver has left its lease.
     RunClock.objects.filter(run=run).update(lease_until=None, lease_holder="")
     append_events(run.id, [RunCancelled(by=by, reason=reason)])
@@ -159,8 +160,6 @@ def end_joined(run: Run, other: str, *, by: str) -> None:
 
     The caller has locked `run`. Later histories contain the message only once, in `other`.
     """
-    run.message_refused = True
-    run.save(update_fields=["message_refused"])
     reason = f"its message was added to the run {other}"
     RunClock.objects.filter(run=run).update(cancel_reason=reason)
     end_cancelled(run, by=by, reason=reason)
@@ -242,7 +241,7 @@ def resume_run(run_id: str, *, executor: str = POOL) -> Run:
         if active.exclude(pk=run.pk).exists():
             raise Conflict("The thread is busy with another run: resume this one afterwards.")
         later = Run.objects.filter(thread=run.thread_id, parent=None, number__gt=run.number)
-        if later.exclude(JOINED).exists():
+        if later.exclude(NEVER_STARTED).exists():
             raise Conflict("The thread has newer runs than this one. Send a new message instead.")
         run.status = RunStatus.QUEUED
         run.error_code = run.error_message = run.finish_reason = ""

@@ -6,7 +6,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
 from agents.kernel.proposals import run_request_kinds
-from agents.models import JOINED, Run, Thread
+from agents.models import NEVER_STARTED, Run, Thread
 from agents.services.errors import Conflict, NotAllowed
 from agents.services.runs.start import RunRequest, create_run
 from agents.services.runs.wake import lock_run
@@ -39,7 +39,7 @@ def resume_as_new_run(run_id: str, *, by: AbstractBaseUser, message: str = "") -
     # A new message has the thread locked: wait for it.
     thread = Thread.objects.select_for_update(no_key=True).get(pk=run.thread_id)
     _check_resumable(run)
-    if Run.objects.filter(thread=thread, number__gt=run.number).exclude(JOINED).exists():
+    if Run.objects.filter(thread=thread, number__gt=run.number).exclude(NEVER_STARTED).exists():
         raise Conflict(
             "The thread has newer runs than this one. Send a new message to it instead.",
             code="thread_went_on",
@@ -68,10 +68,11 @@ def _check_resumable(run: Run) -> None:
         raise Conflict("The run has been answered: send a new message.", code="completed")
     if not run.has_ended:
         raise Conflict("The run is in progress or queued, so it cannot be resumed.", code="active")
-    if Run.objects.filter(JOINED, pk=run.pk).exists():
+    if Run.objects.filter(NEVER_STARTED, pk=run.pk).exists():
         raise Conflict(
-            "The message of this run was added to the run before it. Resume that run.",
-            code="message_joined",
+            "The message of this run was removed before the run started, or was added to the run "
+            "before it. Send a new message.",
+            code="never_started",
         )
     if run.message_refused:
         raise Conflict(

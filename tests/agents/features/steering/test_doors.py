@@ -58,7 +58,7 @@ def test_the_doors_show_a_joined_message_once(tmp_path: Path) -> None:
     assert f'id="earlier-{run.pk}"' in page
     assert f'id="earlier-{waiting.pk}"' not in page
     refused = client.post(f"/api/v1/runs/{waiting.pk}/resume", {}, "application/json")
-    assert (refused.status_code, refused.json()["code"]) == (409, "message_joined")
+    assert (refused.status_code, refused.json()["code"]) == (409, "never_started")
 
 
 def test_the_stream_of_a_chat_client_contains_the_message(tmp_path: Path) -> None:

@@ -200,20 +200,21 @@ def test_a_message_joins_completely_or_not_at_all(other: str) -> None:
     waiting.refresh_from_db()
     has_joined = bool(events(run, "message.joined"))
     assert Message.objects.filter(run=run, turn=1).exists() is has_joined
-    assert waiting.message_refused is has_joined
     expected = "cancelled" if has_joined or other == "remove" else "pending"
     assert waiting.status == expected
+    assert waiting.message_refused is (expected == "cancelled")
     assert len(events(waiting, "run.cancelled")) == (expected == "cancelled")
 
 
-def test_a_removed_message_does_not_join() -> None:
+def test_no_model_receives_a_removed_message() -> None:
     user = a_user()
     run, waiting = queued(user, "Look around"), queued(user)
     send_now(waiting, by=user)
     cancel_run(waiting.pk, by="ada")
-    with served([LOOK, DONE]) as server:
+    with served([LOOK, DONE, DONE]) as server:
         assert drive_to_end(run).status == "completed"
-    assert texts(server.requests[-1]) == ["Look around"]
+        assert drive_to_end(queued(user, "And now?")).status == "completed"
+    assert texts(server.requests[-1]) == ["Look around", "And now?"]
     assert not SteeringRequest.objects.exists()
 
 

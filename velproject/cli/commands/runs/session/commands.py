@@ -17,7 +17,7 @@ from agents.doors.cli.slash_commands import Session, SlashCommand
 from agents.doors.cli.terminal import one_line
 from agents.kernel.features import collect
 from agents.middleware.registry import toolset_for
-from agents.models import JOINED, Agent, Message, MessageRole, Run, WorkspaceSnapshot
+from agents.models import NEVER_STARTED, Agent, Message, MessageRole, Run, WorkspaceSnapshot
 from agents.providers.prices import known_limits
 from agents.selectors.queue import pending_for
 from agents.selectors.visible import agents_for, counted_runs_for, runs_for
@@ -271,7 +271,7 @@ def _write(text: str) -> None:
 
 def last_run(session: InteractiveSession, thread: str) -> Run:
     """Return the newest run of the thread. Raises `CliError` if it has none."""
-    runs = runs_for(session.owner).filter(thread=thread, parent=None).exclude(JOINED)
+    runs = runs_for(session.owner).filter(thread=thread, parent=None).exclude(NEVER_STARTED)
     row = runs.order_by("-number").first()
     if row is None:
         raise CliError("This session has no task yet.")

@@ -108,6 +108,10 @@ class Prompt:
 
     async def _read(self) -> str:
         loop = asyncio.get_running_loop()
+
+        def start_typing() -> None:
+            loop.call_soon(self._start_typing)
+
         numbers = [
             number
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -123,7 +127,7 @@ class Prompt:
                 self._message,
                 handle_sigint=False,
                 default=start,
-                pre_run=lambda: loop.call_soon(self._start_typing),
+                pre_run=start_typing,
             )
         finally:
             for number in numbers:
