@@ -108,10 +108,6 @@ class Prompt:
 
     async def _read(self) -> str:
         loop = asyncio.get_running_loop()
-
-        def start_typing() -> None:
-            loop.call_soon(self._start_typing)
-
         numbers = [
             number
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -127,7 +123,7 @@ class Prompt:
                 self._message,
                 handle_sigint=False,
                 default=start,
-                pre_run=start_typing,
+                pre_run=self._call_after_early_keys,
             )
         finally:
             for number in numbers:
@@ -149,6 +145,9 @@ class Prompt:
     def _stay(self) -> None:
         self._leaves = False
         self._hint = ""
+
+    def _call_after_early_keys(self) -> None:
+        asyncio.get_running_loop().call_soon(self._start_typing)
 
     def _start_typing(self) -> None:
         self._is_early = False

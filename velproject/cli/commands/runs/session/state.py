@@ -53,7 +53,8 @@ class InteractiveSession(Session):
         thread = self.thread
         path = self.conversation.request.workspace_path
         if thread is not None:
-            path = threads_for(self.owner).values_list("workspace_path", flat=True).get(pk=thread)
+            own = threads_for(self.owner).filter(pk=thread)
+            path = own.values_list("workspace_path", flat=True).first() or ""
         return Path(path) if path else None
 
     def say(self, text: str, style: str = "") -> None:
