@@ -104,8 +104,8 @@ def _turn(turn: Turn) -> Iterator[str]:
     if first.position > 0:
         notes = turn.messages
     elif text := first.text.strip():
-        if number and not turn.calls:
-            yield "\n### Answer\n"
+        if number:
+            yield "\nThe agent:\n" if turn.calls else "\n### Answer\n"
         yield f"\n{quoted(text)}"
     for call in turn.calls:
         yield _call(call, number)

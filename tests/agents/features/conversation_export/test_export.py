@@ -65,7 +65,7 @@ def test_markdown_has_message_steps_decisions_answer_and_costs(run: Run) -> None
         "- Usage with subagents: 7 tokens, $0.0015",
         "## Message 1\n",
         "> When does it rain?",
-        "> Let me look.",
+        "The agent:\n\n> Let me look.",
         "<details><summary>Step 1: <code>execute</code> <code>cat rain.csv</code>, succeeded",
         '"command": "cat rain.csv"',
         "```text\nJune,37\n```\n\n</details>",
