@@ -17,7 +17,15 @@ from agents.doors.cli.slash_commands import Session, SlashCommand
 from agents.doors.cli.terminal import one_line
 from agents.kernel.features import collect
 from agents.middleware.registry import toolset_for
-from agents.models import NEVER_STARTED, Agent, Message, MessageRole, Run, WorkspaceSnapshot
+from agents.models import (
+    NEVER_STARTED,
+    Agent,
+    Message,
+    MessageRole,
+    Run,
+    Thread,
+    WorkspaceSnapshot,
+)
 from agents.providers.prices import known_limits
 from agents.selectors.queue import pending_for
 from agents.selectors.visible import agents_for, counted_runs_for, runs_for
@@ -154,10 +162,10 @@ def usage_of(session: InteractiveSession) -> tuple[int, Decimal, bool]:
     """Return (tokens, dollars, whether all prices are known) of the session, with its subagents."""
     if session.thread is None:
         return 0, Decimal(0), True
-    family = Q(thread=session.thread) | Q(thread__root=session.thread)
-    clocks = [
-        row.clock for row in counted_runs_for(session.owner).filter(family).select_related("clock")
-    ]
+    # A condition on both tables at once would scan all runs.
+    family = Thread.every.filter(Q(pk=session.thread) | Q(root=session.thread)).values("pk")
+    runs = counted_runs_for(session.owner).filter(thread__in=family)
+    clocks = [row.clock for row in runs.select_related("clock")]
     return (
         sum(clock.total_tokens for clock in clocks),
         Decimal(sum(clock.cost_microusd for clock in clocks)) / MICRO,
