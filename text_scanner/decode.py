@@ -70,22 +70,20 @@ def decoded_views(content: str) -> Iterator[View]:
     """Yield one view for each encoding, such as base64, that has readable text in `content`."""
     data = content.encode("utf-8", "replace")
     if _ANY_BASE64.search(data):
-        yield from _view(
-            "base64", content, _base64(content, wrapped=bool(_ANY_WRAPPED.search(data)))
-        )
+        yield from _view("base64", _base64(content, wrapped=bool(_ANY_WRAPPED.search(data))))
     if _ANY_HEX.search(data):
-        yield from _view("hexadecimal", content, _each(_HEX, content, _from_hex))
+        yield from _view("hexadecimal", _each(_HEX, content, _from_hex))
     if content.count("%") >= 3:
-        yield from _view("percent encoding", content, _each(_PERCENT, content, _from_percent))
+        yield from _view("percent encoding", _each(_PERCENT, content, _from_percent))
     if "&" in content and _ANY_ENTITY.search(data):
-        yield from _view("HTML entities", content, _each(_ENTITY, content, _from_entities))
+        yield from _view("HTML entities", _each(_ENTITY, content, _from_entities))
     if "\\u" in content or "\\U" in content:
-        yield from _view("escapes", content, _each(_ESCAPE, content, _from_escapes))
+        yield from _view("escapes", _each(_ESCAPE, content, _from_escapes))
     if _ANY_BINARY.search(data):
-        yield from _view("binary digits", content, _each(_BINARY, content, _from_binary))
+        yield from _view("binary digits", _each(_BINARY, content, _from_binary))
     if not content.isascii():
-        yield from _view("tag characters", content, _each(_TAGS, content, _from_tags))
-        yield from _view("variation selectors", content, _each(_SELECTED, content, _from_selectors))
+        yield from _view("tag characters", _each(_TAGS, content, _from_tags))
+        yield from _view("variation selectors", _each(_SELECTED, content, _from_selectors))
 
 
 def turned_views(folded: View) -> Iterator[View]:
@@ -113,7 +111,7 @@ def turned_views(folded: View) -> Iterator[View]:
             yield view
 
 
-def _view(kind: str, content: str, stretches: Iterator[tuple[int, int, str]]) -> Iterator[View]:
+def _view(kind: str, stretches: Iterator[tuple[int, int, str]]) -> Iterator[View]:
     builder = Builder(kind)
     for start, end, text in stretches:
         builder.add(text + _SEPARATOR, start, end)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.core.exceptions import RequestDataTooBig
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 from rest_framework.exceptions import ValidationError
@@ -44,17 +43,14 @@ from agents.services.files.changes import changes_between, shown_path, steps_of_
 from agents.services.files.restoring import restore_workspace
 from agents.services.files.thread_files import has_workspace, readable_files
 from agents.services.files.uploads import delete_upload, store_uploads
-from agents.settings import UploadSettings
 from sandbox.backends.limits import FileLimits, WalkLimit
 from sandbox.errors import FileError, SandboxError
 
 MAX_FILES = 1_000
 LIMITS = FileLimits(search_entries=5_000, search_seconds=2.0)
-FORM_BYTES = 1_000_000
-"""Limit for the other fields of a form, in bytes."""
 
 
-class Files(ApiView):
+class Files(UploadsView):
     """The endpoints `GET /threads/{id}/files?path=` and `POST /threads/{id}/files`.
 
     POST is a multipart form with one or more fields `file`.
@@ -62,13 +58,7 @@ class Files(ApiView):
 
     scopes: ClassVar = {"GET": TokenScope.READ, "POST": TokenScope.RUN}
     parser_classes = (MultiPartParser,)  # type: ignore[assignment]  # a form, not JSON
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        # Before authentication: its CSRF check reads the whole form.
-        length = request.META.get("CONTENT_LENGTH") or "0"
-        if not length.isdecimal() or int(length) > UploadSettings.now().UPLOAD_BYTES + FORM_BYTES:
-            raise RequestDataTooBig("The upload is larger than a thread takes.")
-        super().initial(request, *args, **kwargs)
+    form_bytes = 1_000_000
 
     @operation("list_files", "List files", query=FilesQuery, answer=FileEntriesShape)
     def get(self, request: Request, thread_id: str) -> Response:

@@ -22,17 +22,9 @@ class QueueConsumer(Consumer):
     full) follow an error frame with the reason.
     """
 
-    _following: asyncio.Task[None] | None = None
-
     async def start(self) -> None:
         await self.admit()
         self._following = asyncio.create_task(self._follow())
-
-    async def disconnect(self, code: int) -> None:
-        await super().disconnect(code)
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.wait([self._following])
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         pass

@@ -89,8 +89,6 @@ class RunConsumer(Consumer):
     reason. 4500 is an internal error.
     """
 
-    _following: asyncio.Task[None] | None = None
-
     async def start(self) -> None:
         self._run_id: str = self.scope["url_route"]["kwargs"]["run_id"]
         wish = _wish(self._run_id, self.scope["query_string"])
@@ -101,12 +99,6 @@ class RunConsumer(Consumer):
             raise Refused(NOT_FOUND)
         self._checked_at = time.monotonic()
         self._following = asyncio.create_task(self._follow(wish))
-
-    async def disconnect(self, code: int) -> None:
-        await super().disconnect(code)
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.wait([self._following])
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if self._following is None:

@@ -195,11 +195,6 @@ def _defaults() -> dict[str, Any]:
     return definition_class()().model_dump(mode="json")
 
 
-def option_defaults() -> dict[str, Any]:
-    """Return the default of each option as JSON data, which the caller may change."""
-    return copy.deepcopy(_defaults())
-
-
 def option_default(name: str) -> Any:
     """Return the default of one option, as JSON data. Raises `KeyError` for an unknown name."""
     return copy.deepcopy(_defaults()[name])

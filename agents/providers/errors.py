@@ -16,6 +16,24 @@ CONTEXT_WINDOW = re.compile(
 )
 """Most servers have no error code for it; the last forms are those of llama.cpp and vLLM."""
 
+_STATUS_CODES = {
+    401: "authentication",
+    402: "permission",
+    403: "permission",
+    404: "not_found",
+    413: "too_large",
+    429: "rate_limited",
+    503: "overloaded",
+    529: "overloaded",
+}
+
+
+def code_of(status: int) -> tuple[str, bool]:
+    """Return (the code for the HTTP status of an error, whether another call may succeed)."""
+    retryable = status in {408, 409, 429} or status >= 500
+    code = _STATUS_CODES.get(status) or ("server_error" if retryable else "invalid_request")
+    return code, retryable
+
 
 def hide_key(error: ProviderError, api_key: str) -> None:
     """Remove the key from a server's error message, which goes to logs and watchers."""

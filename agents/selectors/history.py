@@ -56,7 +56,7 @@ def history_page(person: Person, wanted: HistoryFilter, after: str = "") -> Hist
     if after:
         runs = runs.filter(pk__lt=after)
     last = _last_looked_at(runs, wanted) if wanted else None
-    fitting = _narrowed(runs, wanted, person, "" if last is None else last.pk)
+    fitting = _narrowed(runs, wanted, "" if last is None else last.pk)
     found = list(fitting[: RUNS_A_PAGE + 1])
     if len(found) > RUNS_A_PAGE:
         found.pop()
@@ -74,9 +74,7 @@ def _last_looked_at(runs: QuerySet[Run], wanted: HistoryFilter) -> Run | None:
     return found[0] if len(found) == 2 else None
 
 
-def _narrowed(
-    runs: QuerySet[Run], wanted: HistoryFilter, person: Person, oldest: str
-) -> QuerySet[Run]:
+def _narrowed(runs: QuerySet[Run], wanted: HistoryFilter, oldest: str) -> QuerySet[Run]:
     if oldest:
         runs = runs.filter(pk__gte=oldest)
     if wanted.status:

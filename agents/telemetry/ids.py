@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
-TRACEPARENT_LENGTH = 55
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from sandbox.backends.limits import WalkLimit
 from sandbox.backends.protocol import (
     ABSENT,
-    Entry,
     FileBackend,
-    FileStat,
-    Listing,
-    OpenedFile,
     Result,
 )
 from sandbox.backends.results import reports_errors
-from sandbox.backends.tools import FileTools
+from sandbox.backends.tools import ReadThrough
 from sandbox.directories.file_lock import FileLock, LockTimeout
 from sandbox.errors import FileAccessFailed, FileChanged, FileError, FileMissing
 
@@ -35,7 +30,7 @@ class SeenFiles(Protocol):
         ...
 
 
-class RememberingBackend(FileTools):
+class RememberingBackend(ReadThrough):
     """The files of `backend`, protected from overwriting changes that the agent has not seen.
 
     write_file and edit_file refuse a file that has changed since the agent read it. Reading any
@@ -54,12 +49,10 @@ class RememberingBackend(FileTools):
         lock: FileLock,
         used_by_others: Callable[[str], bool] | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(backend)
         self._used_by_others = used_by_others
-        self._backend = backend
         self._seen = seen
         self._shared_lock = lock
-        self.cwd = backend.cwd
         self.supports_write = backend.supports_write
 
     @reports_errors
@@ -103,28 +96,6 @@ class RememberingBackend(FileTools):
         with self._exclusive(path):
             self._backend.write_bytes(path, data, if_version=if_version)
             self._seen.put(path, hashlib.sha256(data).hexdigest())
-
-    def resolve(self, path: str) -> str:
-        return self._backend.resolve(path)
-
-    def stat(self, path: str) -> FileStat | None:
-        return self._backend.stat(path)
-
-    def open_file(self, path: str) -> OpenedFile:
-        return self._backend.open_file(path)
-
-    def list_directory(self, path: str, *, sizes: bool = True) -> Listing:
-        return self._backend.list_directory(path, sizes=sizes)
-
-    def walk(
-        self,
-        path: str,
-        walk_limit: WalkLimit,
-        *,
-        skip: Collection[str] = (),
-        depth: int | None = None,
-    ) -> Iterator[Entry]:
-        return self._backend.walk(path, walk_limit, skip=skip, depth=depth)
 
     def _require_unused(self, path: str) -> None:
         """Raise `FileChanged` for a file of another agent that this agent has never read."""

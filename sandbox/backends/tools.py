@@ -13,7 +13,15 @@ from sandbox.backends.editing import replace_text
 from sandbox.backends.limits import MAX_DEPTH, FileLimits, WalkLimit
 from sandbox.backends.names import meant, shown
 from sandbox.backends.patterns import LinePattern
-from sandbox.backends.protocol import ABSENT, Entry, FileStat, Listing, OpenedFile, Result
+from sandbox.backends.protocol import (
+    ABSENT,
+    Entry,
+    FileBackend,
+    FileStat,
+    Listing,
+    OpenedFile,
+    Result,
+)
 from sandbox.backends.results import (
     changed,
     encoded,
@@ -297,3 +305,34 @@ class FileTools(ABC):
                     raise FileTooLarge(f"{opened.stat.size} bytes: too large to compare.", path)
                 digest.update(block)
             return digest.hexdigest(), opened.stat.version
+
+
+class ReadThrough(FileTools):
+    """Base class of backends that read another backend."""
+
+    def __init__(self, backend: FileBackend) -> None:
+        super().__init__()
+        self._backend = backend
+        self.cwd = backend.cwd
+
+    def resolve(self, path: str) -> str:
+        return self._backend.resolve(path)
+
+    def stat(self, path: str) -> FileStat | None:
+        return self._backend.stat(path)
+
+    def open_file(self, path: str) -> OpenedFile:
+        return self._backend.open_file(path)
+
+    def list_directory(self, path: str, *, sizes: bool = True) -> Listing:
+        return self._backend.list_directory(path, sizes=sizes)
+
+    def walk(
+        self,
+        path: str,
+        walk_limit: WalkLimit,
+        *,
+        skip: Collection[str] = (),
+        depth: int | None = None,
+    ) -> Iterator[Entry]:
+        return self._backend.walk(path, walk_limit, skip=skip, depth=depth)

@@ -6,7 +6,7 @@ fields, with the agent's current value. A feature adds functions in its `form_fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin
 
@@ -263,12 +263,3 @@ def _list_field(name: str, option: FieldInfo, kind: Any, **more: Any) -> forms.F
         example = gettext("JSON, for example %(example)s.") % {"example": pretty(empty)}
         more["help_text"] = f"{more['help_text']} {example}".strip()
     return JsonText(empty=empty, **more)
-
-
-def errors_by_field(messages: Iterable[str]) -> dict[str, list[str]]:
-    """Return messages such as `approval_rules.2.when.command: …` by field; "" for none."""
-    found: dict[str, list[str]] = {}
-    for message in messages:
-        field, reason = at_its_field(message)
-        found.setdefault(field, []).append(reason)
-    return found

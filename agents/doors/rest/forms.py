@@ -13,18 +13,20 @@ from rest_framework.request import Request
 from agents.doors.rest.base import ApiView
 from agents.settings import UploadSettings
 
-FORM_BYTES = 5_000_000
-"""Bytes of a form in addition to its files. Messages have their own limit."""
 FIELD = "file"
 
 
 class UploadsView(ApiView):
     """A view for JSON or multipart forms with files, according to `parser_classes`."""
 
+    form_bytes = 5_000_000
+    """Bytes of a form in addition to its files. Messages have their own limit."""
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         # Before authentication: its CSRF check reads the whole form.
         length = request.META.get("CONTENT_LENGTH") or "0"
-        if not length.isdecimal() or int(length) > UploadSettings.now().UPLOAD_BYTES + FORM_BYTES:
+        limit = UploadSettings.now().UPLOAD_BYTES + self.form_bytes
+        if not length.isdecimal() or int(length) > limit:
             raise RequestDataTooBig("The upload is larger than a thread takes.")
         super().initial(request, *args, **kwargs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -144,6 +145,7 @@ class Consumer(AsyncWebsocketConsumer):
 
     credentials: Credentials
     _place: Place | None = None
+    _following: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
         self.credentials = credentials_of(self.scope)
@@ -161,6 +163,9 @@ class Consumer(AsyncWebsocketConsumer):
     async def disconnect(self, code: int) -> None:
         if self._place is not None:
             self._place.release()
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait([self._following])
 
     async def admit(self) -> Person:
         """Return the user of the socket, and count the socket. Raises `Refused`."""

@@ -8,18 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.providers.base import ProviderError
-from agents.providers.errors import CONTEXT_WINDOW, retry_after
+from agents.providers.errors import CONTEXT_WINDOW, code_of, retry_after
 
-_STATUS_CODES = {
-    401: "authentication",
-    402: "permission",
-    403: "permission",
-    404: "not_found",
-    413: "too_large",
-    429: "rate_limited",
-    503: "overloaded",
-    529: "overloaded",
-}
 _WORDS = {
     "INVALID_ARGUMENT": 400,
     "FAILED_PRECONDITION": 400,
@@ -31,7 +21,6 @@ _WORDS = {
     "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
 }
-_RETRYABLE_STATUS = {408, 409, 429}
 _TOO_LONG = re.compile(r"input token count.*exceeds the maximum", re.IGNORECASE)
 _BAD_KEY = {"API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED", "API_KEY_EXPIRED"}
 MAX_MESSAGE = 2_000
@@ -59,8 +48,7 @@ def _error(
     status: int, message: str, told: Mapping[str, Any], wished: float | None
 ) -> ProviderError:
     message = message[:MAX_MESSAGE]
-    retryable = status in _RETRYABLE_STATUS or status >= 500
-    code = _STATUS_CODES.get(status) or ("server_error" if retryable else "invalid_request")
+    code, retryable = code_of(status)
     if code in {"invalid_request", "too_large"} and (
         _TOO_LONG.search(message) or CONTEXT_WINDOW.search(message)
     ):

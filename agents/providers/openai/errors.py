@@ -6,18 +6,7 @@ import re
 from collections.abc import Mapping
 
 from agents.providers.base import ProviderError
-from agents.providers.errors import CONTEXT_WINDOW, retry_after
-
-_STATUS_CODES = {
-    401: "authentication",
-    402: "permission",
-    403: "permission",
-    404: "not_found",
-    413: "too_large",
-    429: "rate_limited",
-    503: "overloaded",
-    529: "overloaded",
-}
+from agents.providers.errors import CONTEXT_WINDOW, code_of, retry_after
 
 _WORDS = {
     "context_length_exceeded": "context_window",
@@ -44,7 +33,6 @@ _WORDS = {
 }
 """Values of `code` and `type` in an error; the last of some are those of llama.cpp and vLLM."""
 
-_RETRYABLE_STATUS = {408, 409, 429}
 _RETRYABLE_CODES = {"rate_limited", "overloaded", "server_error"}
 _NEVER_FITS = re.compile(r"request too large|reduce (?:the length|your prompt)", re.IGNORECASE)
 """A 429 for one request with more tokens than the limit of a minute: waiting does not help."""
@@ -54,8 +42,7 @@ def status_error(status: int, body: object, headers: Mapping[str, str]) -> Provi
     """Return the error for a status other than 200; `body` is its JSON, or its text."""
     error = _inner(body)
     message = _message(error, body)
-    retryable = status in _RETRYABLE_STATUS or status >= 500
-    code = _STATUS_CODES.get(status) or ("server_error" if retryable else "invalid_request")
+    code, retryable = code_of(status)
     told = _told(error)
     if told in {"context_window", "too_large"} or (status == 429 and told == "permission"):
         code, retryable = told, False

@@ -18,7 +18,6 @@ _IMAGE = re.compile(
 )
 _NAMES = re.compile(rb"\b_0x[0-9a-f]{4,6}\b")
 MAX_BLOBS = 20
-LONG_LINE = 2_000
 
 
 def obfuscation_findings(path: str, data: bytes) -> Iterator[ScanFinding]:

@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from agents.features.operations.backups.errors import BackupRefused, cannot_write
 from agents.features.operations.backups.manifest import MOST_BYTES, NAME, UnreadManifest
+from agents.features.operations.backups.swap import sync_directory
 from agents.features.operations.owner import give_to_owner
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -255,7 +256,7 @@ class DirectoryRepository(Repository):
     def _sync_names(self) -> None:
         """Bring the names of new files onto the disk."""
         for directory in {*self._renamed, *(each.parent for each in self._renamed)}:
-            _sync(directory)
+            sync_directory(directory)
         self._renamed.clear()
 
     def _manifest_bytes(self, name: str) -> bytes | None:
@@ -275,7 +276,7 @@ class DirectoryRepository(Repository):
 
     def delete_manifest(self, name: str) -> None:
         self._manifest_place(name).unlink(missing_ok=True)
-        _sync(self.path / "snapshots")
+        sync_directory(self.path / "snapshots")
 
 
 def _open_regular(path: Path) -> BinaryIO:
@@ -289,11 +290,3 @@ def _open_regular(path: Path) -> BinaryIO:
         with suppress(OSError):
             os.close(descriptor)
         raise
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -63,7 +63,7 @@ class FileJournal(Journal):
             part.unlink(missing_ok=True)
             raise
         os.rename(part, self._file)
-        _sync(self._file.parent)
+        sync_directory(self._file.parent)
 
     def read(self) -> list[Rename]:
         """Return the renames of an interrupted restore, empty if there is none."""
@@ -76,7 +76,7 @@ class FileJournal(Journal):
     def remove(self) -> None:
         self._file.unlink(missing_ok=True)
         self._file.with_name(f"{JOURNAL}.new").unlink(missing_ok=True)
-        _sync(self._file.parent)
+        sync_directory(self._file.parent)
 
 
 def as_text(renames: Sequence[Rename]) -> str:
@@ -114,7 +114,7 @@ def swap(renames: Sequence[Rename], journal: Journal) -> None:
             if each.new:
                 os.rename(each.new, each.place)
         for directory in {os.path.dirname(each.place) for each in renames}:
-            _sync(Path(directory))
+            sync_directory(Path(directory))
     except BaseException:
         put_back(renames)
         if isinstance(journal, FileJournal):  # otherwise, it goes with the new tables
@@ -137,10 +137,10 @@ def put_back(renames: Sequence[Rename]) -> None:
             with suppress(OSError):  # it is missing, or has other entries
                 os.rmdir(os.path.dirname(each.kept))
     for directory in {os.path.dirname(each.place) for each in renames}:
-        _sync(Path(directory))
+        sync_directory(Path(directory))
 
 
-def _sync(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
