@@ -190,7 +190,8 @@ class Prompt:
         @keys.add("enter", filter=at_prompt)
         def _(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
-            if buffer.complete_state is not None and buffer.complete_state.current_completion:
+            offered = buffer.complete_state
+            if offered and offered.current_completion and len(offered.completions) > 1:
                 buffer.complete_state = None
             elif buffer.document.is_cursor_at_the_end and buffer.text.endswith("\\"):
                 buffer.delete_before_cursor()

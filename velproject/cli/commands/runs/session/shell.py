@@ -68,10 +68,11 @@ def run(command: str, directory: Path, write: Callable[[str], None]) -> Ran:
     output = _Output(write)
     signals = [signal.SIGINT, signal.SIGKILL]
     try:
-        while process.poll() is None:
+        while True:  # a short command may have ended already, and its output is still in the pipe
             try:
                 with interruptible():
                     _follow(process, output)
+                break
             except KeyboardInterrupt:
                 _signal(process, signals.pop(0) if len(signals) > 1 else signals[0])
     except (Signalled, KeyboardInterrupt):
