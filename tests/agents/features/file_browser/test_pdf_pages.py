@@ -7,6 +7,7 @@ import html
 import re
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -214,10 +215,15 @@ def test_a_malicious_file_gives_a_reason(run: str, olga: Client, name: str) -> N
     assert (answer.status_code, answer.content.decode()) == (404, reason)
 
 
+@pytest.mark.parametrize("seconds", ["of the clock", "of the processor"])
 def test_a_page_that_takes_too_long_is_stopped_and_others_are_shown(
-    run: str, olga: Client, monkeypatch: pytest.MonkeyPatch
+    run: str, olga: Client, monkeypatch: pytest.MonkeyPatch, seconds: str
 ) -> None:
-    monkeypatch.setattr(reading, "SHOWN_SECONDS", 2.0)
+    if seconds == "of the clock":
+        monkeypatch.setattr(reading, "SHOWN_SECONDS", 2.0)
+    else:
+        limits = replace(reading._SHOWN_LIMITS, cpu_seconds=2)
+        monkeypatch.setattr(reading, "_SHOWN_LIMITS", limits)
     put_output(run, "slow.pdf", slow_pdf())
     page = show(olga, run, f"{OUTPUTS}/slow.pdf")
     assert "1 page " in page
