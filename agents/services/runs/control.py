@@ -138,7 +138,8 @@ def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> 
     the run and its parent. With `wake`, the parent continues if it waited for this run.
     """
     check_transition(RUN_TRANSITIONS, run.status, RunStatus.CANCELLED)
-    run.message_refused = run.message_refused or run.status == RunStatus.PENDING
+    waited_for_its_thread = run.status == RunStatus.PENDING
+    run.message_refused = run.message_refused or waited_for_its_thread
     row_hooks.stop_waiting(run)
     clock = RunClock.objects.select_for_update(no_key=True).get(run=run)
     row_hooks.released(run.pk, clock)
@@ -152,7 +153,10 @@ def end_cancelled(run: Run, *, by: str, reason: str = "", wake: bool = True) -> 
     RunClock.objects.filter(run=run).update(lease_until=None, lease_holder="")
     append_events(run.id, [RunCancelled(by=by, reason=reason)])
     row_hooks.ended(run, wake=wake)
-    start_next_pending(run)
+    # The end of the active run starts the next message. It locks the thread before the waiting
+    # runs, so the end of a waiting run must not lock the thread.
+    if not waited_for_its_thread:
+        start_next_pending(run)
 
 
 def end_joined(run: Run, other: str, *, by: str) -> None:
@@ -192,7 +196,7 @@ def start_next_pending(run: Run) -> None:
     open_runs = siblings.filter(status__in=(*ACTIVE_RUNS, RunStatus.PENDING))
     statuses = set(open_runs.values_list("status", flat=True).distinct().order_by())
     if statuses != {RunStatus.PENDING}:
-        return  # nothing waits, or the ended run was itself a waiting message
+        return
     following = (
         siblings.select_for_update(no_key=True)
         .filter(status=RunStatus.PENDING)

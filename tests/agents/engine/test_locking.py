@@ -481,3 +481,25 @@ def test_a_driver_that_settles_the_skills_takes_the_run_before_its_clock() -> No
         driver.join()
     scene.run.refresh_from_db()
     assert scene.run.has_begun
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("end", ["complete", "cancel"])
+def test_a_waiting_message_is_cancelled_while_the_run_before_it_ends(end: str) -> None:
+    scene = driven_scene() if end == "complete" else waiting_scene()
+    removed, following = message(scene), message(scene)
+
+    def begin() -> None:
+        lock_run(scene.run.pk)
+        Thread.objects.select_for_update(no_key=True).get(pk=scene.run.thread_id)
+
+    with open_transaction(begin, lambda: (DRIVEN | WAITING)[end](scene)) as commit:
+        cancelling = in_thread(lambda: cancel_run(removed.pk, by="ada"))
+        wait_until_it_waits(cancelling)
+        commit()
+        cancelling.join()
+    removed.refresh_from_db()
+    following.refresh_from_db()
+    assert removed.status == "cancelled"
+    assert following.status == "queued"
+    check_run(following)
