@@ -165,7 +165,8 @@ def test_a_decoder_that_was_taken_over_shows_pixels_or_nothing(
     if "{" in program:
         program = program.format(tailed=tailed, photo=photo)
     monkeypatch.setattr(reading, "_source", lambda _: program)
-    monkeypatch.setattr(reading, "SHOWN_SECONDS", 1.0)
+    if program == "while True: pass":  # the others end, on a busy machine later than this
+        monkeypatch.setattr(reading, "SHOWN_SECONDS", 1.0)
     (outputs_of(run) / "a.jpg").write_bytes(samples()["small.jpg"])
     answer = olga.get(f"/runs/{run}/pictures/a.jpg")
     assert answer.status_code == status

@@ -226,8 +226,10 @@ def test_a_page_that_takes_too_long_is_stopped_and_others_are_shown(
         monkeypatch.setattr(reading, "_SHOWN_LIMITS", limits)
     put_output(run, "slow.pdf", slow_pdf())
     page = show(olga, run, f"{OUTPUTS}/slow.pdf")
-    assert "1 page " in page
-    assert f"Page 1 cannot be shown: {reading.TOO_MUCH}." in page
+    assert f"cannot be shown: {reading.TOO_MUCH}." in page
+    if seconds == "of the processor":  # a clock may end the program before it has counted pages
+        assert "1 page " in page
+        assert "Page 1 cannot be shown" in page
     # It is not rendered again for each view.
     monkeypatch.setattr(pdf_pages, "_rendered", lambda *_: pytest.fail("tried again"))
     assert olga.get(page_url(run, "slow.pdf")).status_code == 404
