@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -194,6 +195,18 @@ class Terminal:
 
     def type(self, text: str) -> None:
         os.write(self._fd, text.encode())
+
+    def type_until_the_end(self, text: str) -> None:
+        """Type `text` again and again until the command has ended."""
+        end = time.monotonic() + DEADLINE
+        while self._read(time.monotonic() + 0.1):
+            assert time.monotonic() < end, f"it did not end; shown: {self.tail}"
+            self.type(text)
+
+    def shows_what_is_typed(self) -> bool:
+        """Return whether the terminal shows characters and collects them to lines."""
+        flags = termios.tcgetattr(self._fd)[3]
+        return bool(flags & termios.ECHO) and bool(flags & termios.ICANON)
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)

@@ -46,3 +46,8 @@ class SlashCommand:
     """The arguments, such as `[NAME]`, or an empty text."""
     help: str
     run: Callable[[Session, str], None]
+    during_task: Callable[[Session], str] | None = None
+    """Runs the command, without arguments, when a person types it during a task; None: the command
+    waits for the prompt. Called in a thread. Returns a line to show, and raises as `run` does."""
+    hint: str = ""
+    """What `during_task` does with a task that waits, such as `sends it now`."""

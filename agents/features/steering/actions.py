@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
+from django.db.models import QuerySet
 
 from agents.features.steering.models import SteeringRequest
 from agents.models import Run, Thread
@@ -37,13 +38,12 @@ def send_now(waiting: Run, *, by: AbstractBaseUser) -> Run | None:
         NotAllowed: `by` may not cancel the run.
         Conflict: `waiting` is not the thread's next message, or no run is at work.
     """
-    siblings = Run.objects.filter(thread=waiting.thread_id, parent=None)
+    siblings = _runs_of(waiting.thread_id)
     active = siblings.filter(status__in=ACTIVE_RUNS).values_list("pk", flat=True).first()
     # Lock the run before its thread, as everywhere.
     run = lock_run(active) if active is not None else None
     Thread.objects.select_for_update(no_key=True).get(pk=waiting.thread_id)
-    request = SteeringRequest.objects.filter(run=active).first()
-    sent = (request.until if request is not None else None) or 0
+    request, sent = _request_and_sent(active)
     pending = siblings.filter(status=RunStatus.PENDING).order_by("number")
     found = pending.filter(pk=waiting.pk).first()
     following = pending.filter(number__gt=sent).first()
@@ -77,6 +77,25 @@ def send_now(waiting: Run, *, by: AbstractBaseUser) -> Run | None:
     if is_new:
         record("run.cancelled", run, name=run.pk, by=by, note=REASON)
     return None
+
+
+def next_to_send(thread_id: str) -> Run | None:
+    """Return the waiting run of the thread that `send_now` can send next, or None."""
+    siblings = _runs_of(thread_id)
+    active = siblings.filter(status__in=ACTIVE_RUNS).values_list("pk", flat=True).first()
+    _, sent = _request_and_sent(active)
+    pending = siblings.filter(status=RunStatus.PENDING, number__gt=sent)
+    return pending.order_by("number").first()
+
+
+def _runs_of(thread_id: str) -> QuerySet[Run]:
+    return Run.objects.filter(thread=thread_id, parent=None)
+
+
+def _request_and_sent(active: str | None) -> tuple[SteeringRequest | None, int]:
+    """Return the request about the active run, and the number of the last run that was sent."""
+    request = SteeringRequest.objects.filter(run=active).first()
+    return request, (request.until if request is not None else None) or 0
 
 
 def can_join(waiting: Run, run: Run) -> bool:

@@ -205,6 +205,13 @@ def _cancel(world: World) -> Sent:
     return {"run_id": world.run().pk}, {}, "run.cancelled"
 
 
+def _send_now(world: World) -> Sent:
+    request = RunRequest(agent="writer", message="x", key="k", queue=True)
+    create_run(request, owner=world.root)
+    waiting = create_run(request, owner=world.root).run
+    return {"run_id": waiting.pk}, {}, "run.message_sent"
+
+
 def _cancel_chat(world: World) -> Sent:
     create_run(RunRequest(agent="writer", message="x", key="chat-1"), owner=world.root)
     return {"agent": world.agent.slug, "chat_id": "chat-1"}, {}, "run.cancelled"
@@ -537,6 +544,7 @@ SCENARIOS: dict[tuple[str, str], Callable[[World], Sent]] = {
     ("skill-quarantine", "post"): _quarantine,
     ("run-cancel", "post"): _cancel,
     ("chat-cancel", "post"): _cancel_chat,
+    ("run-send-now", "post"): _send_now,
     ("approval-decide", "post"): _decide,
     ("grant-revoke", "post"): _revoke_grant,
     ("tokens", "post"): _make_token,

@@ -11,6 +11,7 @@ from agents.engine.prompt.history import thread_turns
 from agents.features.compaction.middleware import read_messages
 from agents.features.compaction.plan import turn_tokens
 from agents.features.steering.actions import send_now
+from agents.features.steering.models import SteeringRequest
 from agents.features.steering.projections import joined_chunks
 from agents.models import Run
 from memory.queries.readers import has_own_messages_only
@@ -87,3 +88,59 @@ def test_a_persons_message_does_not_make_a_run_of_another_program_their_own(
 ) -> None:
     _, run, _ = joined(tmp_path, source)
     assert has_own_messages_only(run) is own
+
+
+def test_rest_sends_the_next_waiting_message(tmp_path: Path) -> None:
+    user = make_user()
+    look = {"tool_calls": [{"name": "ls", "input": {"path": "/"}}]}
+    make_agent(user, model=script_file(tmp_path, [look, {"text": "Done."}]))
+    run = start_run(user, "First", key="s", source="api")
+    waiting = start_run(user, "Second", key="s", source="api", queue=True)
+    later = start_run(user, "Third", key="s", source="api", queue=True)
+    client = Client()
+    client.force_login(user)
+
+    def send(which: Run, body: dict[str, object] | None = None) -> tuple[int, dict[str, object]]:
+        path = f"/api/v1/runs/{which.pk}/send-now"
+        answer = client.post(path, body or {}, "application/json")
+        return answer.status_code, answer.json()
+
+    status, problem = send(later)
+    assert (status, problem["code"]) == (409, "not_waiting")
+    assert send(waiting, {"now": True})[0] == 400
+    assert send(waiting) == send(waiting) == (200, {"joins": run.pk})
+    run = drive_to_end(run)
+    assert [event["text"] for event in events(run, "message.joined")] == ["Second"]
+    status, problem = send(waiting)
+    assert (status, problem["code"]) == (409, "not_waiting")
+
+
+def test_rest_says_that_a_message_gets_its_own_run() -> None:
+    user = make_user()
+    make_agent(user)
+    run = start_run(user, key="s", source="api")
+    waiting = start_run(user, key="s", source="slack", queue=True)
+    client = Client()
+    client.force_login(user)
+    sent = client.post(f"/api/v1/runs/{waiting.pk}/send-now", {}, "application/json")
+    assert (sent.status_code, sent.json()) == (200, {"joins": None})
+    assert Run.objects.get(pk=run.pk).status == "cancelled"
+    assert Run.objects.get(pk=waiting.pk).status == "queued"
+
+
+@pytest.mark.parametrize("rights", ["nobody", "staff", "superuser"])
+def test_nobody_sends_a_message_of_another_person(rights: str) -> None:
+    owner = make_user()
+    make_agent(owner)
+    run = start_run(owner, key="s", source="api")
+    waiting = start_run(owner, key="s", source="api", queue=True)
+    stranger = make_user("eve")
+    stranger.is_staff = rights != "nobody"
+    stranger.is_superuser = rights == "superuser"
+    stranger.save()
+    client = Client()
+    client.force_login(stranger)
+    sent = client.post(f"/api/v1/runs/{waiting.pk}/send-now", {}, "application/json")
+    assert sent.status_code == 404
+    assert not SteeringRequest.objects.exists()
+    assert Run.objects.get(pk=run.pk).status == "queued"

@@ -67,6 +67,9 @@ class Conversation:
         """Execute the queued tasks unless a run waits or a signal came. Return the last code."""
         while self._queued and code not in (WAITING, HUNG_UP, TERMINATED):
             run = self._queued.pop(0)
+            run.refresh_from_db()
+            if run.has_ended:  # its message has joined another run, or a person has removed it
+                continue
             self.driver.display.note(f"> {one_line(message_of(run))}", "bold")
             code = self._drive(run)
         return code
@@ -89,20 +92,23 @@ class Conversation:
         Other threads may call this.
         """
         try:
-            return self._cancel_newest() if self._queued else None
+            return self._cancel_newest()
         finally:
             connection.close()
 
     def drop_queued(self) -> None:
         """Cancel the queued tasks: their session ends before them."""
-        while self._queued:
-            self.driver.display.note(f"Not started: {one_line(self._cancel_newest())}", "yellow")
+        while (text := self._cancel_newest()) is not None:
+            self.driver.display.note(f"Not started: {one_line(text)}", "yellow")
 
-    def _cancel_newest(self) -> str:
-        run = self._queued.pop()
-        text = message_of(run)
-        cancel_run(run.id, by=self.driver.owner.username, reason=TAKEN_BACK)
-        return text
+    def _cancel_newest(self) -> str | None:
+        while self._queued:
+            run = self._queued.pop()
+            run.refresh_from_db()
+            if not run.has_ended:
+                cancel_run(run.id, by=self.driver.owner.username, reason=TAKEN_BACK)
+                return message_of(run)
+        return None
 
     def active_run(self) -> Run | None:
         """Return the run of the session that has not ended, or None."""

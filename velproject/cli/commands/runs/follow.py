@@ -40,6 +40,9 @@ class Keys(Protocol):
     def watched(self, pressed: Callable[[], None]) -> AbstractAsyncContextManager[None]:
         """Call `pressed` in the running loop when the person wants to cancel the run."""
 
+    def restore(self) -> None:
+        """Give the terminal the mode that it had before. `watched` does this when it ends."""
+
     def forget(self) -> None:
         """Drop the unfinished line, because a question comes."""
 
@@ -116,7 +119,7 @@ class Watch:
             if self._keys is not None
             else nullcontext()
         )
-        async with handling(codes, lambda number: _wish(wish, codes[number])), keys:
+        async with handling(codes, lambda number: self._signal(wish, codes[number])), keys:
             code = await self._until_pause(wish)
         if code is None and wish.done() and wish.exception() is None:
             # The signal came when the run had just ended or paused.
@@ -124,6 +127,14 @@ class Watch:
                 await asyncio.to_thread(_cancel, self._run_id, self._by)
             return wish.result()
         return code
+
+    def _signal(self, wish: asyncio.Future[int], code: int) -> None:
+        """Request the cancellation of the run at the first signal. At the second, exit at once."""
+        if wish.done():
+            if self._keys is not None:
+                self._keys.restore()
+            leave_at_once(code)
+        wish.set_result(code)
 
     async def _until_pause(self, wish: asyncio.Future[int]) -> int | None:
         following = asyncio.get_running_loop().create_task(self._follow())
@@ -179,13 +190,6 @@ class Watch:
 
 def _waits_for_person(event: dict[str, Any]) -> bool:
     return event["type"] == RunSuspended.type and event["data"]["reason"] != WaitReason.CHILDREN
-
-
-def _wish(wish: asyncio.Future[int], code: int) -> None:
-    """Request the cancellation of the run at the first signal. At the second, exit immediately."""
-    if wish.done():
-        leave_at_once(code)
-    wish.set_result(code)
 
 
 def _wish_once(wish: asyncio.Future[int]) -> None:

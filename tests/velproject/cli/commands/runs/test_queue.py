@@ -84,3 +84,28 @@ def test_the_end_of_the_session_cancels_the_queued_tasks(vel: Vel) -> None:
     terminal.expect("Not started: second")
     terminal.finish()
     assert [row["status"] for row in vel.runs()] == ["cancelled", "waiting"]
+
+
+def test_now_gives_the_next_task_to_the_agent_at_work(vel: Vel) -> None:
+    script = vel.script(say("", ("ls", {"path": "."}), delay=3), say("Done."))
+    terminal = prompted(vel, *script)
+    terminal.type("first\r")
+    terminal.expect("thinking")
+    terminal.type("/now\r")
+    terminal.expect("No task waits")
+    terminal.type("second\r")
+    terminal.expect("Next task: second (Up takes it back, /now sends it now)")
+    terminal.type("/now\r")
+    terminal.expect("Sent: second (the agent reads it after its current step)")
+    terminal.expect(": second")  # the line of the event
+    terminal.type("\x1b[A")  # it can no longer be taken back
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    terminal.type("/now\r")
+    terminal.expect("No task is at work")
+    terminal.expect(READY)
+    leave(terminal)
+    assert "Taken back" not in terminal.shown
+    assert "> second" not in terminal.shown
+    assert messages(vel) == [told("first"), told("second"), told("second")]
+    assert [row["status"] for row in vel.runs()] == ["cancelled", "completed"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
+import sqlite3
+from contextlib import closing
 
 import pytest
 from rich.console import Console
@@ -154,6 +156,20 @@ def test_a_key_cancels_the_turn_and_the_session_continues(vel: Vel, key: str) ->
     terminal.type("\x04")
     assert terminal.finish() == 130
     assert [row["status"] for row in vel.runs()] == ["cancelled"]
+
+
+def test_a_second_ctrl_c_gives_the_terminal_its_mode_back(vel: Vel) -> None:
+    terminal = Terminal(vel, *vel.script(say("Late", delay=600)))
+    terminal.expect(READY)
+    terminal.type("go\r")
+    terminal.expect("thinking")
+    with closing(sqlite3.connect(vel.data / "vel.sqlite3")) as database:
+        database.execute("BEGIN IMMEDIATE")  # so the first Ctrl-C cannot cancel the run
+        assert not terminal.shows_what_is_typed()
+        terminal.type_until_the_end("\x03")
+    assert terminal.shows_what_is_typed()
+    assert terminal.finish() == 130
+    assert terminal.shown.rpartition("\x1b[?2004")[2].startswith("l")
 
 
 def test_other_keys_during_a_turn_wait_for_the_prompt_and_cancel_nothing(vel: Vel) -> None:

@@ -109,7 +109,10 @@ class _Loop:
             warn=lambda text: self._driver.display.note(text, "yellow"),
         )
         self._driver.keys = self._keys = task_keys.TaskKeys(
-            self._conversation, lambda: self._driver.display
+            self._conversation,
+            lambda: self._driver.display,
+            self._state,
+            commands.all_commands().values(),
         )
 
     def _take(self, text: str, last: int) -> int:

@@ -7,15 +7,17 @@ import codecs
 import os
 import sys
 import termios
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
-from typing import Protocol
+from typing import Any, Protocol
 
+from django.db import connection
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 from agents.doors.cli.errors import CliError
+from agents.doors.cli.slash_commands import Session, SlashCommand
 from agents.doors.cli.terminal import one_line
 from agents.services.errors import ServiceError
 from velproject.cli.commands.runs.display import Display
@@ -24,6 +26,7 @@ from velproject.cli.commands.runs.session.prompt import no_command
 ESC = b"\x1b"
 MOST_CHARACTERS = 100_000
 """The length of the line; more is dropped."""
+UP = "Up takes it back"
 COMMAND_WORDS = ("exit", "quit", "clear")
 BRACKETED_PASTE = {True: "\x1b[?2004h", False: "\x1b[?2004l"}
 
@@ -42,16 +45,25 @@ class TaskKeys:
     """Reads the keys of a person during a task.
 
     The terminal still creates signals, so that Ctrl-C works as without this class. Commands of the
-    person's shell are refused, and slash commands wait for the prompt.
+    person's shell are refused, and most slash commands wait for the prompt.
     """
 
-    def __init__(self, queue: Queue, display: Callable[[], Display]) -> None:
+    def __init__(
+        self,
+        queue: Queue,
+        display: Callable[[], Display],
+        session: Session,
+        commands: Iterable[SlashCommand],
+    ) -> None:
         self._queue = queue
         self._display = display
+        self._session = session
+        self._commands = {each.name: each for each in commands if each.during_task is not None}
         self._parser = Vt100Parser(self._take)
         self._line = ""
         self._is_alt = False
         self._pressed: Callable[[], None] = lambda: None
+        self._mode: list[Any] | None = None  # of the terminal, before the task
         self._jobs: set[asyncio.Task[None]] = set()
         self._order = asyncio.Lock()
         self.held: list[str] = []
@@ -63,7 +75,7 @@ class TaskKeys:
         terminal = sys.stdin.fileno()
         loop = asyncio.get_running_loop()
         self._pressed = pressed
-        before = termios.tcgetattr(terminal)
+        self._mode = termios.tcgetattr(terminal)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
         def read() -> None:
@@ -90,11 +102,17 @@ class TaskKeys:
             yield
         finally:
             loop.remove_reader(terminal)
-            with suppress(termios.error, OSError):  # the terminal is closed, and has no mode
-                _write(BRACKETED_PASTE[False])
-                termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+            self.restore()
             await asyncio.gather(*self._jobs)
             self._display().typing("")
+
+    def restore(self) -> None:
+        """Give the terminal the mode that it had before the task, if it does not have it."""
+        mode, self._mode = self._mode, None
+        if mode is not None:
+            with suppress(termios.error, OSError):  # the terminal is closed, and has no mode
+                _write(BRACKETED_PASTE[False])
+                termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, mode)
 
     def forget(self) -> None:
         """Drop the unfinished line. A question comes: it is no answer, and no task either."""
@@ -136,6 +154,8 @@ class TaskKeys:
             self._note(f"Not run, because ! works only at the prompt: {one_line(text)}", "yellow")
         elif text.lower() == "cancel":
             self._pressed()
+        elif (command := self._commands.get(text.lower())) is not None:
+            self._start(self._run(command))
         elif self.held or text.lower() in COMMAND_WORDS or _is_slash(text):
             self.held.append(text)
             self._note(f"After this task: {one_line(text)}")
@@ -155,7 +175,23 @@ class TaskKeys:
                 self._line = text + self._line
                 self._note(error.message, "red")
             else:
-                self._note(f"Next task: {one_line(text)} (Up takes it back)")
+                hints = [f"{each.name} {each.hint}" for each in self._commands.values()]
+                self._note(f"Next task: {one_line(text)} ({', '.join([UP, *hints])})")
+
+    async def _run(self, command: SlashCommand) -> None:
+        async with self._order:
+            try:
+                told = await asyncio.to_thread(self._carry_out, command)
+            except (ServiceError, CliError) as error:
+                self._note(error.message, "red")
+            else:
+                self._note(told)
+
+    def _carry_out(self, command: SlashCommand) -> str:
+        try:
+            return command.during_task(self._session) if command.during_task is not None else ""
+        finally:
+            connection.close()
 
     async def _take_back(self) -> None:
         async with self._order:
