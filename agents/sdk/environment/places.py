@@ -9,6 +9,8 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+from agents.data_directory import make_data_directory
+
 
 def data_dir() -> Path:
     """Return the directory of Vel's database, key and workspaces.
@@ -86,13 +88,9 @@ def secret_key(directory: Path) -> str:
 
 
 def make_private_directory(directory: Path) -> None:
-    """Create the data directory with the mode 0711, if it does not exist.
-
-    The accounts of sandboxes must be able to reach the workspaces in it. Raises
-    `ImproperlyConfigured` if this is impossible.
-    """
+    """Create the data directory as `make_data_directory`. Raises `ImproperlyConfigured`."""
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o711)
+        make_data_directory(directory)
     except OSError as error:
         raise ImproperlyConfigured(
             f"The data directory {directory} cannot be made ({error.strerror}): "

@@ -16,6 +16,7 @@ import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 from psycopg import sql
 
+from agents.data_directory import make_data_directory
 from agents.doors.cli.terminal import one_line
 from agents.doors.database_schema import MIGRATION_LOCK
 from agents.features.operations.backups.errors import (
@@ -125,8 +126,7 @@ def only_restore() -> Iterator[None]:
     """
     data = DataSettings.now().DATA_DIR
     try:
-        # The accounts of sandboxes must be able to reach the workspaces in it.
-        data.mkdir(mode=0o711, parents=True, exist_ok=True)
+        make_data_directory(data)
         lock = os.open(data / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise cannot_write(data, error) from error

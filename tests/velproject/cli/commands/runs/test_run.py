@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,25 @@ def test_a_directory_of_roots_is_refused_before_a_model_is_asked(vel: Vel) -> No
     assert done.returncode == 2
     assert "chown -R nobody" in done.stderr
     assert vel.count("agents_run") == 0
+
+
+@pytest.mark.root
+@pytest.mark.bubblewrap
+def test_sandboxes_of_root_reach_a_new_data_directory_with_any_umask(vel: Vel) -> None:
+    script = vel.script(say("", ("execute", {"command": "echo $((20 * 21))"})), say("Done."))
+    place = vel.data / "new" / "data"
+    done = subprocess.run(
+        vel.command(*script, "go"),
+        cwd=vel.data,
+        env=vel.env(VEL_DATA_DIR=str(place)),
+        capture_output=True,
+        text=True,
+        check=False,
+        umask=0o077,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "420" in done.stderr
+    assert stat.S_IMODE(place.stat().st_mode) == 0o711
 
 
 @pytest.mark.slow
