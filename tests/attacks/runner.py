@@ -33,7 +33,7 @@ DRIVER = Path(__file__).with_name("driver.py").read_text()
 LONGEST = 300.0
 """Time limit in seconds of one batch; a longer time is a hang."""
 
-HEARING = 0.3
+HEARING = 1.0
 """Seconds to wait for data that was sent to the host's sockets or processes."""
 
 Outcomes = dict[str, dict[str, dict[str, object]]]
@@ -119,7 +119,9 @@ class _Runs:
 
     def run(self) -> list[str]:
         world = self.world
-        self.neighbour = BubblewrapSandbox(self.other.policy(timeout=300)).start("sleep 300")
+        self.neighbour = BubblewrapSandbox(self.other.policy(timeout=5 * LONGEST)).start(
+            f"sleep {5 * LONGEST}"
+        )
         plain = [attack for attack in ATTACKS if not attack.network]
         outward = [attack for attack in ATTACKS if attack.network]
         bare = [attack for attack in (*plain, *outward) if attack.without == "bare"]

@@ -52,13 +52,16 @@ def test_commands_start_in_the_root(backend: LocalExecutionBackend) -> None:
 
 
 def test_a_late_command_ends_with_124_and_keeps_its_output(place: Path) -> None:
-    backend = LocalExecutionBackend(place / "root", timeout=0.3)
     seconds = f"600.{os.getpid()}"
-    done = backend.execute(f"echo begun; exec sleep {seconds}")
-    assert done.exit_code == 124
+    for limit in (0.3, 3, 30):  # on a busy machine, the command starts late
+        backend = LocalExecutionBackend(place / f"root-{limit}", timeout=limit)
+        done = backend.execute(f"echo begun; exec sleep {seconds}")
+        assert done.exit_code == 124
+        assert f"time limit of {limit} s" in done.output
+        if done.output.startswith("begun\n"):
+            break
     assert done.output.startswith("begun\n")
-    assert "time limit of 0.3 s" in done.output
-    assert backend.execute("sleep 0.5", timeout=5).exit_code == 0
+    assert backend.execute("sleep 0.5", timeout=60).exit_code == 0
     assert not processes_with(seconds)
 
 
