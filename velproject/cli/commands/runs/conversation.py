@@ -11,7 +11,7 @@ from django.db import connection
 from agents.doors.cli.boot import again
 from agents.doors.cli.errors import HUNG_UP, TERMINATED, WAITING, CliError
 from agents.doors.cli.terminal import one_line
-from agents.models import Message, MessageRole, Run
+from agents.models import NEVER_STARTED, Message, MessageRole, Run
 from agents.selectors.visible import runs_for
 from agents.services.errors import Conflict
 from agents.services.runs.control import cancel_run
@@ -67,8 +67,7 @@ class Conversation:
         """Execute the queued tasks unless a run waits or a signal came. Return the last code."""
         while self._queued and code not in (WAITING, HUNG_UP, TERMINATED):
             run = self._queued.pop(0)
-            run.refresh_from_db()
-            if run.has_ended:  # its message has joined another run, or a person has removed it
+            if _was_removed(run):
                 continue
             self.driver.display.note(f"> {one_line(message_of(run))}", "bold")
             code = self._drive(run)
@@ -104,10 +103,13 @@ class Conversation:
     def _cancel_newest(self) -> str | None:
         while self._queued:
             run = self._queued.pop()
-            run.refresh_from_db()
-            if not run.has_ended:
-                cancel_run(run.id, by=self.driver.owner.username, reason=TAKEN_BACK)
-                return message_of(run)
+            if _was_removed(run):
+                continue
+            if run.has_ended:  # the worker was faster, so the run is shown next
+                self._queued.append(run)
+                return None
+            cancel_run(run.id, by=self.driver.owner.username, reason=TAKEN_BACK)
+            return message_of(run)
         return None
 
     def active_run(self) -> Run | None:
@@ -130,3 +132,12 @@ class Conversation:
                 f"{run.id} is {run.status}. Resume it ({again(f'runs resume {run.id}')}), "
                 f"or cancel it ({again(f'runs cancel {run.id}')})."
             ) from None
+
+
+def _was_removed(run: Run) -> bool:
+    """Read the queued run again. Return whether its message has joined another run or was removed.
+
+    The worker may have executed a queued run before it is shown.
+    """
+    run.refresh_from_db()
+    return Run.objects.filter(NEVER_STARTED, pk=run.pk).exists()
