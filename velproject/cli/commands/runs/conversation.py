@@ -135,9 +135,10 @@ class Conversation:
 
 
 def _was_removed(run: Run) -> bool:
-    """Read the queued run again. Return whether its message has joined another run or was removed.
+    """Read the queued run again. Return whether it never started and never will.
 
-    The worker may have executed a queued run before it is shown.
+    Its message has joined another run, or was removed. Other queued runs may have ended, too: the
+    worker can be faster than the session.
     """
     run.refresh_from_db()
     return Run.objects.filter(NEVER_STARTED, pk=run.pk).exists()

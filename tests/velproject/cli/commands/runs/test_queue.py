@@ -109,3 +109,19 @@ def test_now_gives_the_next_task_to_the_agent_at_work(vel: Vel) -> None:
     assert "> second" not in terminal.shown
     assert messages(vel) == [told("first"), told("second"), told("second")]
     assert [row["status"] for row in vel.runs()] == ["cancelled", "completed"]
+
+
+def test_a_task_that_cannot_join_ends_the_one_at_work(vel: Vel) -> None:
+    terminal = prompted(vel, *vel.script(say("Done.", delay=4)))
+    terminal.type("first\r")
+    terminal.expect("thinking")
+    terminal.type("second\r")
+    terminal.expect("Next task: second")
+    vel.execute("UPDATE agents_run SET source = 'slack' WHERE status = 'pending'")
+    terminal.type("/now\r")
+    terminal.expect("The work stops for: second")
+    terminal.expect("> second")
+    terminal.expect("tokens in")
+    terminal.expect(READY)
+    leave(terminal)
+    assert [row["status"] for row in vel.runs()] == ["completed", "cancelled"]
