@@ -208,6 +208,16 @@ class Terminal:
         flags = termios.tcgetattr(self._fd)[3]
         return bool(flags & termios.ECHO) and bool(flags & termios.ICANON)
 
+    def shows_what_is_typed_before(self, text: str) -> bool:
+        """Wait for `text`, and return whether the terminal showed what is typed until then."""
+        end = time.monotonic() + DEADLINE
+        while text not in self.shown[self._read_so_far :]:
+            if self.shows_what_is_typed():
+                return True
+            assert self._read(min(end, time.monotonic() + 0.001)), "it ended"
+            assert time.monotonic() < end, f"{text!r} did not come; shown: {self.tail}"
+        return False
+
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
 

@@ -155,6 +155,8 @@ class Driver:
                         f"The run did not end in time. Cancel it: {again(f'runs cancel {run.id}')}",
                         "yellow",
                     )
+                    if self.keys is not None:
+                        self.keys.restore()
                     leave_at_once(stopped)
                 return stopped
             if run.has_ended:

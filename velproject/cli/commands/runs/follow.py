@@ -41,10 +41,10 @@ class Keys(Protocol):
         """Call `pressed` in the running loop when the person wants to cancel the run."""
 
     def restore(self) -> None:
-        """Give the terminal the mode that it had before. `watched` does this when it ends."""
+        """Give the terminal the mode that it had before `watched`."""
 
     def forget(self) -> None:
-        """Drop the unfinished line, because a question comes."""
+        """Drop the unfinished line and restore the terminal, because a question comes."""
 
 
 class Watch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sqlite3
@@ -185,6 +186,27 @@ def test_other_keys_during_a_turn_wait_for_the_prompt_and_cancel_nothing(vel: Ve
     terminal.expect(READY)
     leave(terminal)
     assert [row["status"] for row in vel.runs()] == ["completed"]
+
+
+def test_keys_between_a_task_and_the_prompt_are_not_shown_and_enter_is_no_new_line(
+    vel: Vel,
+) -> None:
+    terminal = Terminal(vel, *vel.script(say("Done.")))
+    terminal.expect(READY)
+    terminal.type("go\r")
+    terminal.expect("tokens in")
+    assert not terminal.shows_what_is_typed_before(READY)
+    terminal.type("!")
+    terminal.expect("!")
+    os.mkfifo(vel.data / "fifo")
+    terminal.type(f"echo st''arted; cat {vel.data}/fifo\r")
+    terminal.expect("started")
+    assert terminal.shows_what_is_typed()
+    (vel.data / "fifo").write_text("ended")
+    terminal.expect("ended")
+    terminal.expect(READY)
+    leave(terminal)
+    assert len(vel.runs()) == 1
 
 
 def test_the_mode_of_the_terminal_is_restored_for_an_approval(vel: Vel) -> None:

@@ -72,12 +72,14 @@ class _Loop:
         try:
             return self._hold()
         finally:
+            self._restore_terminal()
             conversation.drop_queued()
 
     def _hold(self) -> int:
         driver, conversation = self._driver, self._conversation
         last = OK
         while not self._state.has_ended and (line := self._read()) is not None:
+            self._restore_terminal()
             if (text := line.strip()) == "":
                 continue
             if line.startswith("!") and driver.interactive:
@@ -176,6 +178,10 @@ class _Loop:
                 raise
             self._driver.display.note(error.message, "red")
             return FAILED
+
+    def _restore_terminal(self) -> None:
+        if self._keys is not None:
+            self._keys.restore()
 
     def _read(self) -> str | None:
         if self._prompt is not None and self._keys is not None:

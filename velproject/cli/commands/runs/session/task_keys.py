@@ -44,8 +44,9 @@ class Queue(Protocol):
 class TaskKeys:
     """Reads the keys of a person during a task.
 
-    The terminal still creates signals, so that Ctrl-C works as without this class. Commands of the
-    person's shell are refused, and most slash commands wait for the prompt.
+    Its mode of the terminal stays until `restore`, so that Enter is still Enter between the task
+    and the prompt. The terminal still creates signals, so that Ctrl-C works as without this class.
+    Commands of the person's shell are refused, and most slash commands wait for the prompt.
     """
 
     def __init__(
@@ -71,11 +72,14 @@ class TaskKeys:
 
     @asynccontextmanager
     async def watched(self, pressed: Callable[[], None]) -> AsyncIterator[None]:
-        """Read keys until the block ends, and call `pressed` in the running loop for each Esc."""
+        """Read keys until the block ends, and call `pressed` in the running loop for each Esc.
+
+        The terminal keeps its new mode until `restore`.
+        """
         terminal = sys.stdin.fileno()
         loop = asyncio.get_running_loop()
         self._pressed = pressed
-        self._mode = termios.tcgetattr(terminal)
+        self._mode = self._mode or termios.tcgetattr(terminal)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
         def read() -> None:
@@ -102,7 +106,6 @@ class TaskKeys:
             yield
         finally:
             loop.remove_reader(terminal)
-            self.restore()
             await asyncio.gather(*self._jobs)
             self._display().typing("")
 
@@ -116,6 +119,7 @@ class TaskKeys:
 
     def forget(self) -> None:
         """Drop the unfinished line. A question comes: it is no answer, and no task either."""
+        self.restore()
         self._line = ""
 
     def take_line(self) -> str:
