@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from tests.support.messages_script import ToolUse, Turn
 from tests.velproject.command import Terminal, Vel, say
+from tests.velproject.held_model import FLAGS, held
 
 WRITE = ("write_file", {"path": "note.txt", "content": "hello"})
 
@@ -90,15 +92,16 @@ def test_an_empty_line_approves_nothing(vel: Vel) -> None:
 
 @pytest.mark.slow
 def test_keys_pressed_before_the_question_answer_nothing(vel: Vel) -> None:
-    slow = vel.script(say("Wait for it.", WRITE, delay=2.0), say("Done."))
-    terminal = Terminal(vel, *slow, "--approve", "write_file", "write a note")
-    terminal.expect("Wait for")
-    terminal.type("y\ny\n")
-    terminal.expect("Run it?")
-    terminal.type("n\n")
-    terminal.expect("Why not?")
-    terminal.type("\n")
-    assert terminal.finish() == 0
+    with held(vel, Turn(tool_uses=[ToolUse(*WRITE)]), Turn("Done.")) as answer:
+        terminal = Terminal(vel, *FLAGS, "--approve", "write_file", "write a note")
+        terminal.expect("thinking")
+        terminal.type("y\ny\n")
+        answer()
+        terminal.expect("Run it?")
+        terminal.type("n\n")
+        terminal.expect("Why not?")
+        terminal.type("\n")
+        assert terminal.finish() == 0
     (request,) = vel.requests()
     assert request["decision"] == "reject"
 

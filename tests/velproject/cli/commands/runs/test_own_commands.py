@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.messages_script import Turn
 from tests.velproject.cli.commands.runs.at_prompt import (
     ECHO,
     READY,
@@ -16,7 +17,8 @@ from tests.velproject.cli.commands.runs.at_prompt import (
     prompted,
     told,
 )
-from tests.velproject.command import Terminal, Vel, say
+from tests.velproject.command import Terminal, Vel
+from tests.velproject.held_model import FLAGS, held
 
 
 def run_own(terminal: Terminal, command: str) -> None:
@@ -82,17 +84,19 @@ def test_a_command_of_several_lines_is_refused(vel: Vel) -> None:
 
 
 def test_a_line_during_a_task_runs_nothing(vel: Vel) -> None:
-    terminal = prompted(vel, *vel.script(say("Done.", delay=2)))
-    terminal.type("go\r")
-    terminal.expect("thinking")
-    terminal.type("!touch bad1\r")
-    terminal.expect("! works only at the prompt")
-    terminal.type("!touch bad2")
-    terminal.expect("tokens in")
-    terminal.expect(READY)
-    terminal.expect(" !touch bad2")
-    send(terminal, "\r")
-    leave(terminal)
+    with held(vel, Turn("Done.")) as answer:
+        terminal = prompted(vel, *FLAGS)
+        terminal.type("go\r")
+        terminal.expect("thinking")
+        terminal.type("!touch bad1\r")
+        terminal.expect("! works only at the prompt")
+        terminal.type("!touch bad2")
+        answer()
+        terminal.expect("tokens in")
+        terminal.expect(READY)
+        terminal.expect(" !touch bad2")
+        send(terminal, "\r")
+        leave(terminal)
     assert [*vel.data.glob("bad*")] == []
 
 

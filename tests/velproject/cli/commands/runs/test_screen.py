@@ -11,7 +11,9 @@ from contextlib import closing
 import pytest
 from rich.console import Console
 
+from tests.support.messages_script import ToolUse, Turn
 from tests.velproject.command import Terminal, Vel, say
+from tests.velproject.held_model import FLAGS, held
 from velproject.cli.commands.runs.session.markdown import block_lines, finished_blocks
 
 READY = "\x1b[?2004h"
@@ -174,17 +176,19 @@ def test_a_second_ctrl_c_gives_the_terminal_its_mode_back(vel: Vel) -> None:
 
 
 def test_other_keys_during_a_turn_wait_for_the_prompt_and_cancel_nothing(vel: Vel) -> None:
-    terminal = Terminal(vel, *vel.script(say("", delay=1), say("Second")))
-    terminal.expect(READY)
-    terminal.type("go\r")
-    terminal.expect("thinking")
-    terminal.type("\x1b[C/cost")
-    terminal.expect("tokens in")
-    terminal.expect("/cost")
-    terminal.type("\r")
-    terminal.expect("This session:")
-    terminal.expect(READY)
-    leave(terminal)
+    with held(vel, Turn("Done.")) as answer:
+        terminal = Terminal(vel, *FLAGS)
+        terminal.expect(READY)
+        terminal.type("go\r")
+        terminal.expect("thinking")
+        terminal.type("\x1b[C/cost")
+        answer()
+        terminal.expect("tokens in")
+        terminal.expect("/cost")
+        terminal.type("\r")
+        terminal.expect("This session:")
+        terminal.expect(READY)
+        leave(terminal)
     assert [row["status"] for row in vel.runs()] == ["completed"]
 
 
@@ -211,21 +215,22 @@ def test_keys_between_a_task_and_the_prompt_are_not_shown_and_enter_is_no_new_li
 
 def test_the_mode_of_the_terminal_is_restored_for_an_approval(vel: Vel) -> None:
     """Keys of a turn, such as a `y`, answer no question that comes later."""
-    given = {"path": "note.txt", "content": "new\n"}
-    script = vel.script(say("", ("write_file", given), delay=1), say("Done."))
-    terminal = Terminal(vel, *script, "--approve", "write_file")
-    terminal.expect(READY)
-    terminal.type("go\r")
-    terminal.expect("thinking")
-    terminal.type("y\r")
-    terminal.expect("Run it?")
-    assert [row["status"] for row in vel.requests()] == ["pending"]
-    terminal.type("n\n")
-    terminal.expect("Why not?")
-    terminal.type("\n")
-    terminal.expect("tokens in")
-    terminal.expect(READY)
-    leave(terminal)
+    call = ToolUse("write_file", {"path": "note.txt", "content": "new\n"})
+    with held(vel, Turn(tool_uses=[call]), Turn("Done.")) as answer:
+        terminal = Terminal(vel, *FLAGS, "--approve", "write_file")
+        terminal.expect(READY)
+        terminal.type("go\r")
+        terminal.expect("thinking")
+        terminal.type("y\r")
+        answer()
+        terminal.expect("Run it?")
+        assert [row["status"] for row in vel.requests()] == ["pending"]
+        terminal.type("n\n")
+        terminal.expect("Why not?")
+        terminal.type("\n")
+        terminal.expect("tokens in")
+        terminal.expect(READY)
+        leave(terminal)
     assert len(vel.runs()) == 1
     assert not [*vel.data.glob("workspaces/*/workspace/note.txt")]
 
