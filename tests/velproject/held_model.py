@@ -21,15 +21,15 @@ FLAGS = ("--provider", "anthropic")
 
 
 @contextmanager
-def held(vel: Vel, *turns: Turn) -> Iterator[Callable[[], None]]:
+def held(vel: Vel, *turns: Turn) -> Iterator[Callable[..., None]]:
     """Answer the agents of `vel` with one of `turns` per reply, the last one again and again.
 
-    No answer comes before the first call of the function that this yields.
+    Each call of the function that this yields allows this number of answers, one by default.
     """
-    allowed = threading.Event()
+    allowed = threading.Semaphore(0)
 
     def turn(request: Request) -> Turn:
-        assert allowed.wait(HANG), "the test did not allow the answer"
+        assert allowed.acquire(timeout=HANG), "the test did not allow the answer"
         return turns[min(request.replies, len(turns) - 1)]
 
     with MessagesServer(turn) as server:
@@ -39,6 +39,6 @@ def held(vel: Vel, *turns: Turn) -> Iterator[Callable[[], None]]:
             "VEL_TITLE_MODEL": "off",
         }
         try:
-            yield allowed.set
+            yield allowed.release
         finally:
-            allowed.set()
+            allowed.release(1000)

@@ -96,7 +96,7 @@ def test_keys_pressed_before_the_question_answer_nothing(vel: Vel) -> None:
         terminal = Terminal(vel, *FLAGS, "--approve", "write_file", "write a note")
         terminal.expect("thinking")
         terminal.type("y\ny\n")
-        answer()
+        answer(2)
         terminal.expect("Run it?")
         terminal.type("n\n")
         terminal.expect("Why not?")

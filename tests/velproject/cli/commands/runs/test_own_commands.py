@@ -91,7 +91,7 @@ def test_a_line_during_a_task_runs_nothing(vel: Vel) -> None:
         terminal.type("!touch bad1\r")
         terminal.expect("! works only at the prompt")
         terminal.type("!touch bad2")
-        answer()
+        answer(2)
         terminal.expect("tokens in")
         terminal.expect(READY)
         terminal.expect(" !touch bad2")

@@ -25,7 +25,7 @@ def test_lines_during_a_task_are_the_next_tasks_of_the_session(vel: Vel) -> None
         assert vel.runs()[0]["status"] == "pending"
         terminal.type("third\r")
         terminal.expect("Next task: third")
-        answer()
+        answer(3)
         terminal.expect("tokens in")
         terminal.expect("> second")
         terminal.expect("tokens in")
@@ -68,7 +68,7 @@ def test_esc_cancels_only_the_task_at_work(vel: Vel) -> None:
         terminal.expect("Next task: second")
         terminal.type("\x1b")
         terminal.expect("Cancelled")
-        answer()
+        answer(2)  # one goes to the cancelled task
         terminal.expect("> second")
         terminal.expect("tokens in")
         terminal.expect(READY)
@@ -111,7 +111,10 @@ def test_now_gives_the_next_task_to_the_agent_at_work(vel: Vel) -> None:
         answer()
         terminal.expect(": second")  # the line of the event
         terminal.type("\x1b[A")  # it can no longer be taken back
-        terminal.expect("tokens in")
+        terminal.type("/cost\r")
+        terminal.expect("After this task: /cost")
+        answer()
+        terminal.expect("This session:")
         terminal.expect(READY)
         terminal.type("/now\r")
         terminal.expect("No task is at work")
@@ -134,7 +137,7 @@ def test_a_task_that_cannot_join_ends_the_one_at_work(vel: Vel) -> None:
         terminal.type("/now\r")
         terminal.expect("The work stops for: second")
         terminal.expect("> second")
-        answer()
+        answer(2)  # one goes to the stopped task
         terminal.expect("tokens in")
         terminal.expect(READY)
         leave(terminal)

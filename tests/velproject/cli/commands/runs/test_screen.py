@@ -222,7 +222,7 @@ def test_the_mode_of_the_terminal_is_restored_for_an_approval(vel: Vel) -> None:
         terminal.type("go\r")
         terminal.expect("thinking")
         terminal.type("y\r")
-        answer()
+        answer(2)
         terminal.expect("Run it?")
         assert [row["status"] for row in vel.requests()] == ["pending"]
         terminal.type("n\n")
