@@ -50,4 +50,4 @@ class SlashCommand:
     """Runs the command, without arguments, when a person types it during a task; None: the command
     waits for the prompt. Called in a thread. Returns a line to show, and raises as `run` does."""
     hint: str = ""
-    """What `during_task` does with a task that waits, such as `sends it now`."""
+    """What `during_task` does with a task that waits, such as `sends the first one now`."""

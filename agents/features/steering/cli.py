@@ -37,6 +37,6 @@ SLASH_COMMANDS = (
         "Send the next waiting task to the agent at work.",
         at_prompt,
         during_task=now,
-        hint="sends it now",
+        hint="sends the first waiting task now",
     ),
 )

@@ -105,7 +105,7 @@ def test_now_gives_the_next_task_to_the_agent_at_work(vel: Vel) -> None:
         terminal.type("/now\r")
         terminal.expect("No task waits")
         terminal.type("second\r")
-        terminal.expect("Next task: second (Up takes it back, /now sends it now)")
+        terminal.expect("Next task: second (Up takes it back, /now sends the first waiting task now)")
         terminal.type("/now\r")
         terminal.expect("Sent: second (the agent reads it after its current step)")
         answer()
