@@ -2,15 +2,15 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN = $(VENV)/bin
-# More than the cores of a small machine: tests often wait for other processes.
-WORKERS ?= 4
+# Without a value tests.run chooses.
+WORKERS ?=
 # uv or pip. Without a value requirements/setup.sh chooses uv, or pip if only pip knows the index.
 INSTALLER ?=
 # With this variable set, each process would compile the whole project again.
 unexport PYTHONDONTWRITEBYTECODE
 SETUP = PYTHON='$(PYTHON)' VENV='$(VENV)' INSTALLER='$(INSTALLER)' requirements/setup.sh
 DOCS = $(BIN)/zensical build --clean --strict
-TESTS = $(BIN)/python -m tests.run --workers '$(WORKERS)'
+TESTS = $(BIN)/python -m tests.run $(if $(WORKERS),--workers '$(WORKERS)')
 
 .DEFAULT_GOAL := help
 .PHONY: help run up test test-slow test-sqlite test-postgres test-fast test-python test-lowest test-root storm lint format bench frontend \

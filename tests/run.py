@@ -92,6 +92,7 @@ GROUPS = {
 """The command of each group. PYTEST is replaced by pytest and its general options."""
 
 PROBLEMS = ("failed", "error")
+MOST_WORKERS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.run", description=__doc__)
     parser.add_argument("groups", nargs="+", choices=GROUPS, metavar="group")
     parser.add_argument(
-        "--workers", type=int, default=4, help="the number of processes of the first group"
+        "--workers",
+        type=int,
+        # Tests wait little. More processes than processors need more processor time for the same.
+        default=min((os.cpu_count() or 2) + 1, MOST_WORKERS),
+        help="the number of processes of the first group; by default one more than processors",
     )
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _terminated)
