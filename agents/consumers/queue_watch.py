@@ -97,6 +97,10 @@ class QueueWatch:
             except Error as error:
                 log.warning("The queue cannot be read; looking again: %s", error)
                 seen, found = "", {}
+            except Exception:  # without an answer, these and all later sockets would wait for ever
+                log.exception("the queue could not be read")
+                keys = [each.credentials.key for each in (*due, *others)]
+                seen, found = "", dict.fromkeys(keys, Refused(INTERNAL_ERROR))
             for watcher in (*due, *others):
                 if watcher.credentials.key in found:
                     watcher.tell(found[watcher.credentials.key], now)

@@ -26,12 +26,12 @@ def test_it_is_not_logged_as_a_failure(caplog: pytest.LogCaptureFixture, path: s
     headers = [(b"host", b"localhost"), (b"origin", b"http://localhost")]
 
     async def watch() -> None:
-        failed = asyncio.Event()
+        sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
         async def application(scope: Any, receive: Any, send: Any) -> None:
             async def send_to_nobody(message: dict[str, Any]) -> None:
+                sent.put_nowait(message)
                 if message["type"] == "websocket.send":
-                    failed.set()
                     # Daphne raises this after the client leaves and before its own disconnect
                     # message.
                     raise Disconnected("Attempt to send on a closed protocol")
@@ -43,8 +43,11 @@ def test_it_is_not_logged_as_a_failure(caplog: pytest.LogCaptureFixture, path: s
             application, path.format(run=run), headers=[*headers, (b"cookie", cookie.encode())]
         )
         assert (await client.connect(timeout=HANG))[0]
-        async with asyncio.timeout(HANG):
-            await failed.wait()
+        assert (await sent.get())["type"] == "websocket.accept"
+        first = asyncio.create_task(sent.get())
+        await asyncio.wait([first, client.future], timeout=HANG, return_when="FIRST_COMPLETED")
+        assert first.done(), f"nothing was sent: {asyncio.all_tasks()}"
+        assert first.result()["type"] == "websocket.send", first.result()
         await client.send_to(text_data="{}")  # the socket of a run answers each frame
         await client.disconnect(timeout=HANG)
 

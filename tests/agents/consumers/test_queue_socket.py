@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from websockets.exceptions import InvalidStatus
 
 from agents.consumers import queue_watch
-from agents.doors.websockets.base import SessionCredentials
+from agents.doors.websockets.base import INTERNAL_ERROR, SessionCredentials
 from agents.routing import websocket_application
 from agents.selectors import queue as queue_selector
 from tests.agents.consumers.conftest import Client
@@ -207,6 +207,36 @@ def test_a_change_and_back_around_one_look_is_heard(monkeypatch: pytest.MonkeyPa
             await sync_to_async(site_writer.supersede)(asked[0])
             await watcher.news.wait()
             assert watcher.found().count == 0
+
+    asyncio.run(watch())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_unexpected_error_closes_the_sockets_and_new_ones_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked = queue_selector.waiting_for_all
+
+    def fail() -> queue_selector.Waiting:
+        raise KeyError("a bug")
+
+    site_writer.make_user("olga")
+    session = site_writer.sign_in("olga")
+
+    async def watch() -> None:
+        first, second, third = (communicator(session) for _ in range(3))
+        await first.connect(timeout=HANG)
+        assert '"pending": 0' in await first.receive_from(timeout=HANG)
+        monkeypatch.setattr(queue_watch, "waiting_for_all", fail)
+        await second.connect(timeout=HANG)
+        closed = {"type": "websocket.close", "code": INTERNAL_ERROR}
+        assert await first.receive_output(timeout=HANG) == closed
+        assert await second.receive_output(timeout=HANG) == closed
+        monkeypatch.setattr(queue_watch, "waiting_for_all", looked)
+        await third.connect(timeout=HANG)
+        assert '"pending": 0' in await third.receive_from(timeout=HANG)
+        for each in (first, second, third):
+            await each.disconnect(timeout=HANG)
 
     asyncio.run(watch())
 
