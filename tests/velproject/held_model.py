@@ -1,21 +1,20 @@
 """A model that answers only when a test allows it, so that keys arrive during a task for certain.
 
-with held(vel, Turn("Done.")) as answer:
-    terminal = prompted(vel, *FLAGS)
-    ...
+with at_work(vel, Turn("Done.")) as (terminal, answer):
+    terminal.type("second\r")
     answer()
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from tests.support.hang import HANG
 from tests.support.messages_api import MessagesServer
 from tests.support.messages_script import Request, Turn
-from tests.velproject.command import Vel
+from tests.velproject.command import Terminal, Vel
 
 FLAGS = ("--provider", "anthropic")
 
@@ -24,7 +23,7 @@ FLAGS = ("--provider", "anthropic")
 def held(vel: Vel, *turns: Turn) -> Iterator[Callable[..., None]]:
     """Answer the agents of `vel` with one of `turns` per reply, the last one again and again.
 
-    Each call of the function that this yields allows this number of answers, one by default.
+    Yields a function: `answer(2)` allows two answers, `answer()` one.
     """
     allowed = threading.Semaphore(0)
 
@@ -42,3 +41,16 @@ def held(vel: Vel, *turns: Turn) -> Iterator[Callable[..., None]]:
             yield allowed.release
         finally:
             allowed.release(1000)
+
+
+@contextmanager
+def at_work(
+    vel: Vel, *turns: Turn, flags: Sequence[str] = ()
+) -> Iterator[tuple[Terminal, Callable[..., None]]]:
+    """Yield a session whose agent works on the task `first`, and the function of `held`."""
+    with held(vel, *turns) as answer:
+        terminal = Terminal(vel, *FLAGS, *flags)
+        terminal.expect("\x1b[?2004h")  # the prompt turns bracketed paste on
+        terminal.type("first\r")
+        terminal.expect("thinking")
+        yield terminal, answer

@@ -46,7 +46,7 @@ def test_it_is_not_logged_as_a_failure(caplog: pytest.LogCaptureFixture, path: s
         assert (await sent.get())["type"] == "websocket.accept"
         first = asyncio.create_task(sent.get())
         await asyncio.wait([first, client.future], timeout=HANG, return_when="FIRST_COMPLETED")
-        assert first.done(), f"nothing was sent: {asyncio.all_tasks()}"
+        assert first.done(), f"nothing was sent: {client.future} {asyncio.all_tasks()}"
         assert first.result()["type"] == "websocket.send", first.result()
         await client.send_to(text_data="{}")  # the socket of a run answers each frame
         await client.disconnect(timeout=HANG)

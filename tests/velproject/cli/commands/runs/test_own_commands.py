@@ -18,7 +18,7 @@ from tests.velproject.cli.commands.runs.at_prompt import (
     told,
 )
 from tests.velproject.command import Terminal, Vel
-from tests.velproject.held_model import FLAGS, held
+from tests.velproject.held_model import at_work
 
 
 def run_own(terminal: Terminal, command: str) -> None:
@@ -84,10 +84,7 @@ def test_a_command_of_several_lines_is_refused(vel: Vel) -> None:
 
 
 def test_a_line_during_a_task_runs_nothing(vel: Vel) -> None:
-    with held(vel, Turn("Done.")) as answer:
-        terminal = prompted(vel, *FLAGS)
-        terminal.type("go\r")
-        terminal.expect("thinking")
+    with at_work(vel, Turn("Done.")) as (terminal, answer):
         terminal.type("!touch bad1\r")
         terminal.expect("! works only at the prompt")
         terminal.type("!touch bad2")

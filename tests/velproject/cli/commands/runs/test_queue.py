@@ -8,18 +8,14 @@ from tests.velproject.cli.commands.runs.at_prompt import (
     leave,
     messages,
     paste,
-    prompted,
     told,
 )
 from tests.velproject.command import Vel
-from tests.velproject.held_model import FLAGS, held
+from tests.velproject.held_model import at_work
 
 
 def test_lines_during_a_task_are_the_next_tasks_of_the_session(vel: Vel) -> None:
-    with held(vel, Turn("Done.")) as answer:
-        terminal = prompted(vel, *FLAGS)
-        terminal.type("first\r")
-        terminal.expect("thinking")
+    with at_work(vel, Turn("Done.")) as (terminal, answer):
         terminal.type("second" + paste("!line\n/cost\n") + "\r")
         terminal.expect("Next task: second")
         assert vel.runs()[0]["status"] == "pending"
@@ -39,10 +35,7 @@ def test_lines_during_a_task_are_the_next_tasks_of_the_session(vel: Vel) -> None
 
 
 def test_up_takes_the_last_line_back_and_a_command_waits_for_the_prompt(vel: Vel) -> None:
-    with held(vel, Turn("Done.")) as answer:
-        terminal = prompted(vel, *FLAGS)
-        terminal.type("first\r")
-        terminal.expect("thinking")
+    with at_work(vel, Turn("Done.")) as (terminal, answer):
         terminal.type("sceond\r")
         terminal.expect("Next task: sceond")
         terminal.type("\x1b[A")
@@ -60,10 +53,7 @@ def test_up_takes_the_last_line_back_and_a_command_waits_for_the_prompt(vel: Vel
 
 
 def test_esc_cancels_only_the_task_at_work(vel: Vel) -> None:
-    with held(vel, Turn("Done.")) as answer:
-        terminal = prompted(vel, *FLAGS)
-        terminal.type("first\r")
-        terminal.expect("thinking")
+    with at_work(vel, Turn("Done.")) as (terminal, answer):
         terminal.type("second\r")
         terminal.expect("Next task: second")
         terminal.type("\x1b")
@@ -79,10 +69,10 @@ def test_esc_cancels_only_the_task_at_work(vel: Vel) -> None:
 def test_the_end_of_the_session_cancels_the_queued_tasks(vel: Vel) -> None:
     """A run that waits for another person keeps them in the queue."""
     call = ToolUse("write_file", {"path": "a.txt", "content": "a"})
-    with held(vel, Turn(tool_uses=[call])) as answer:
-        terminal = prompted(vel, *FLAGS, "--approve", "write_file")
-        terminal.type("first\r")
-        terminal.expect("thinking")
+    with at_work(vel, Turn(tool_uses=[call]), flags=("--approve", "write_file")) as (
+        terminal,
+        answer,
+    ):
         terminal.type("second\r")
         terminal.expect("Next task: second")
         answer()
@@ -98,10 +88,7 @@ def test_the_end_of_the_session_cancels_the_queued_tasks(vel: Vel) -> None:
 
 def test_now_gives_the_next_task_to_the_agent_at_work(vel: Vel) -> None:
     look = Turn(tool_uses=[ToolUse("ls", {"path": "."})])
-    with held(vel, look, Turn("Done.")) as answer:
-        terminal = prompted(vel, *FLAGS)
-        terminal.type("first\r")
-        terminal.expect("thinking")
+    with at_work(vel, look, Turn("Done.")) as (terminal, answer):
         terminal.type("/now\r")
         terminal.expect("No task waits")
         terminal.type("second\r")
@@ -128,10 +115,7 @@ def test_now_gives_the_next_task_to_the_agent_at_work(vel: Vel) -> None:
 
 
 def test_a_task_that_cannot_join_ends_the_one_at_work(vel: Vel) -> None:
-    with held(vel, Turn("Done.")) as answer:
-        terminal = prompted(vel, *FLAGS)
-        terminal.type("first\r")
-        terminal.expect("thinking")
+    with at_work(vel, Turn("Done.")) as (terminal, answer):
         terminal.type("second\r")
         terminal.expect("Next task: second")
         vel.execute("UPDATE agents_run SET source = 'slack' WHERE status = 'pending'")

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from tests.support.messages_script import ToolUse, Turn
 from tests.velproject.command import Terminal, Vel, say
-from tests.velproject.held_model import FLAGS, held
+from tests.velproject.held_model import at_work
 from velproject.cli.commands.runs.session.markdown import block_lines, finished_blocks
 
 READY = "\x1b[?2004h"
@@ -176,11 +176,7 @@ def test_a_second_ctrl_c_gives_the_terminal_its_mode_back(vel: Vel) -> None:
 
 
 def test_other_keys_during_a_turn_wait_for_the_prompt_and_cancel_nothing(vel: Vel) -> None:
-    with held(vel, Turn("Done.")) as answer:
-        terminal = Terminal(vel, *FLAGS)
-        terminal.expect(READY)
-        terminal.type("go\r")
-        terminal.expect("thinking")
+    with at_work(vel, Turn("Done.")) as (terminal, answer):
         terminal.type("\x1b[C/cost")
         answer()
         terminal.expect("tokens in")
@@ -216,11 +212,10 @@ def test_keys_between_a_task_and_the_prompt_are_not_shown_and_enter_is_no_new_li
 def test_the_mode_of_the_terminal_is_restored_for_an_approval(vel: Vel) -> None:
     """Keys of a turn, such as a `y`, answer no question that comes later."""
     call = ToolUse("write_file", {"path": "note.txt", "content": "new\n"})
-    with held(vel, Turn(tool_uses=[call]), Turn("Done.")) as answer:
-        terminal = Terminal(vel, *FLAGS, "--approve", "write_file")
-        terminal.expect(READY)
-        terminal.type("go\r")
-        terminal.expect("thinking")
+    with at_work(vel, Turn(tool_uses=[call]), Turn("Done."), flags=("--approve", "write_file")) as (
+        terminal,
+        answer,
+    ):
         terminal.type("y\r")
         answer(2)
         terminal.expect("Run it?")
